@@ -1,0 +1,46 @@
+// What a task hands to training and measuring: token ids, answers, and where a head should look.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "framework/core/array.h"
+
+namespace headlab {
+
+/// A target or head target that does not count at this position.
+constexpr std::int64_t unscored = -1;
+
+/// B examples. An absent Array is one that the task's architecture does not have.
+struct Batch {
+  /// i64, one per stream of Needs: [B, T] each; encoder–decoder: {source [B, S], decoder input [B, T]}.
+  std::vector<Array> inputs;
+  /// u8 [B, S], 1 where a source position is real: keys that encoder and cross attention may attend to.
+  Array source_valid;
+  /// i64 [B, T, R] for R read-outs: a class, or `unscored`.
+  Array targets;
+  /// One i64 [B, n_q] per head target of the task, n_q being the queries of its site: the key's position, or
+  /// `unscored`. Of a `uniform` target: 0 where the query counts.
+  std::vector<Array> head_targets;
+
+  /// B.
+  std::int64_t size() const { return targets ? targets.dim(0) : 0; }
+};
+
+/// Which attention a head target is about: self attention of the one stack or of the decoder, self attention
+/// of the encoder, or cross attention. Any layer counts.
+enum class AttentionSite { self, encoder, cross };
+
+/// Something a head may specialise in. key: the mass on one key per query; uniform: even attention, measured
+/// by normalised entropy.
+struct HeadTarget {
+  enum class Kind { key, uniform };
+  std::string name;
+  AttentionSite site = AttentionSite::self;
+  /// The read-out that it serves (index into Needs::readouts), or −1.
+  int readout = -1;
+  Kind kind = Kind::key;
+};
+
+}  // namespace headlab

@@ -1,0 +1,30 @@
+#include "framework/data/needs.h"
+
+namespace headlab {
+
+std::int64_t Needs::logits() const {
+  std::int64_t sum = 0;
+  for (const Readout& readout : readouts) sum += readout.classes;
+  return sum;
+}
+
+double Needs::parameters() const {
+  const auto real = [](std::int64_t n) { return static_cast<double>(n); };
+  const double d = real(d_model);
+  const double inner = head_size > 0 ? real(head_size) * real(heads) : d;
+  const double attention = 4 * d * inner + (attention_bias ? 3 * inner + d : 0);
+  const double norm = norm_bias ? 2 * d : d;
+  const double hidden = real(mlp);
+  const double feed_forward = mlp > 0 ? 2 * d * hidden + (mlp_bias ? hidden + d : 0) + norm : 0;
+  const double block = attention + norm + feed_forward;
+  const bool encoder = architecture == Architecture::encoder_decoder;
+
+  double sum = real(layers) * block + norm;
+  if (encoder) sum += real(layers) * (block + attention + norm) + norm;
+  for (const Tokens& tokens : streams) sum += real(tokens.vocabulary) * d;
+  if (positions == Positions::learned) sum += real(context + source_context) * d;
+  if (!tied_readout) sum += real(logits()) * (d + (readout_bias ? 1 : 0));
+  return sum;
+}
+
+}  // namespace headlab
