@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "framework/core/check.h"
 
 namespace headlab {
@@ -77,3 +79,8 @@ Shape broadcast(const Shape& a, const Shape& b, std::string_view where) {
 }
 
 }  // namespace headlab
+
+fmt::format_context::iterator fmt::formatter<headlab::Shape>::format(const headlab::Shape& shape,
+                                                                     fmt::format_context& context) const {
+  return fmt::format_to(context.out(), "{}", shape.str());
+}

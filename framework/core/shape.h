@@ -69,8 +69,7 @@ Shape broadcast(const Shape& a, const Shape& b, std::string_view where);
 }  // namespace headlab
 
 template <>
-struct fmt::formatter<headlab::Shape> : fmt::formatter<std::string_view> {
-  auto format(const headlab::Shape& shape, fmt::format_context& context) const {
-    return fmt::formatter<std::string_view>::format(shape.str(), context);
-  }
+struct fmt::formatter<headlab::Shape> {
+  constexpr auto parse(fmt::format_parse_context& context) { return context.begin(); }
+  fmt::format_context::iterator format(const headlab::Shape& shape, fmt::format_context& context) const;
 };
