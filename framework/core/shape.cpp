@@ -26,9 +26,10 @@ Shape::Shape(std::span<const std::int64_t> sizes) {
   std::int64_t extent = 1;
   for (int i = 0; i < rank_; ++i) {
     const std::int64_t n = sizes[static_cast<std::size_t>(i)];
-    check(n >= 0, "shape", "negative size {} in {}", n, text_of(sizes));
-    check(!__builtin_mul_overflow(extent, std::max<std::int64_t>(n, 1), &extent), "shape",
-          "{} has more than 2^63 - 1 elements", text_of(sizes));
+    if (n < 0) fail("shape", "negative size {} in {}", n, text_of(sizes));
+    if (__builtin_mul_overflow(extent, std::max<std::int64_t>(n, 1), &extent)) {
+      fail("shape", "{} has more than 2^63 - 1 elements", text_of(sizes));
+    }
     sizes_[static_cast<std::size_t>(i)] = n;
     size_ *= n;
   }
