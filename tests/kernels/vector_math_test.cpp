@@ -79,16 +79,17 @@ struct Case {
   std::uint64_t checksum;       // the same on every instruction set and compiler
 };
 const Case cases[] = {
-    {"exp", vector_exp, std::exp, 0.001F, 89.0F, 0},
-    {"log", vector_log, std::log, 0.5F, 2.0F, 15156541065424278274U},
-    {"log1p", vector_log1p, std::log1p, 1e-4F, 4.0F, 0},
-    {"tanh", vector_tanh, std::tanh, 0.01F, 10.0F, 8298794807909223747U},
+    {"exp", vector_exp, std::exp, 0.001F, 89.0F, 15156541065424278274U},
+    {"log", vector_log, std::log, 0.5F, 2.0F, 1766804784058353358U},
+    {"log1p", vector_log1p, std::log1p, 1e-4F, 4.0F, 8298794807909223747U},
+    {"tanh", vector_tanh, std::tanh, 0.01F, 10.0F, 18154213701759412948U},
     {"erf", vector_erf, std::erf, 0.01F, 4.0F, 15637980732052672781U},
 };
 
 TEST(VectorMath, IsWithinTwoUlpsOverAllNumbers) {
   for (const Case& c : cases) {
     const Scan found = scan(c.ours, c.exact, 0, 0xFFFFFFFFU, stride);
+
     EXPECT_LE(found.worst, 2.0) << c.name << " of " << found.at;
   }
 }
@@ -98,6 +99,7 @@ TEST(VectorMath, IsWithinTwoUlpsWhereItBends) {
     for (const std::uint32_t sign : {0U, 0x80000000U}) {
       const Scan found = scan(c.ours, c.exact, std::bit_cast<std::uint32_t>(c.dense_low) | sign,
                               std::bit_cast<std::uint32_t>(c.dense_high) | sign, 131);
+
       EXPECT_LE(found.worst, 2.0) << c.name << " of " << found.at;
     }
   }
