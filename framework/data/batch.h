@@ -28,6 +28,14 @@ struct Batch {
   std::int64_t size() const { return targets ? targets.dim(0) : 0; }
 };
 
+/// The numbers of one example (index along the leading axis) of an i64 array.
+inline std::int64_t* example_of(Array& array, std::int64_t example) {
+  return array.data<std::int64_t>() + example * array.shape().product(1, array.rank());
+}
+inline const std::int64_t* example_of(const Array& array, std::int64_t example) {
+  return array.data<std::int64_t>() + example * array.shape().product(1, array.rank());
+}
+
 /// Which attention a head target is about: self attention of the one stack or of the decoder, self attention
 /// of the encoder, or cross attention. Any layer counts.
 enum class AttentionSite { self, encoder, cross };

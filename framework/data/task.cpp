@@ -57,6 +57,15 @@ void Task::write_held_out(Batch& batch, std::int64_t row, std::uint64_t seed, st
   write(batch, row, random);
 }
 
+std::string Task::token_text(std::size_t stream, std::int64_t id) const {
+  const Needs needs = this->needs();
+  check(stream < needs.streams.size(), name(), "stream {} was asked for, there are {}", stream,
+        needs.streams.size());
+  const std::int64_t vocabulary = needs.streams[stream].vocabulary;
+  check(id >= 0 && id < vocabulary, name(), "token {} is not in 0 to {}", id, vocabulary - 1);
+  return spell(stream, id);
+}
+
 std::vector<std::string> Task::labels(const Batch& batch, std::int64_t example, bool source) const {
   check(example >= 0 && example < batch.size(), name(), "example {} of a batch of {}", example, batch.size());
   const bool encoder = needs().architecture == Architecture::encoder_decoder;

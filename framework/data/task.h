@@ -58,8 +58,8 @@ class Task {
   virtual std::optional<double> best_fixed_offset() const { return std::nullopt; }
 
   /// One id as text. Error: no such stream or id.
-  virtual std::string token_text(std::size_t stream, std::int64_t id) const = 0;
-  /// Ids of the last stream that separate rather than say something; and the one that starts a sequence.
+  std::string token_text(std::size_t stream, std::int64_t id) const;
+  /// Ids of the stream read last that separate rather than say something; and the one that starts a sequence.
   virtual std::vector<std::int64_t> delimiters() const { return {}; }
   virtual std::optional<std::int64_t> start_token() const { return std::nullopt; }
   /// Tasks over text only, else nullptr. Lives as long as the task.
@@ -89,6 +89,8 @@ class Task {
   /// stream, which is independent of the training stream.
   virtual void write_held_out(Batch& batch, std::int64_t row, std::uint64_t seed, std::int64_t index) const;
   virtual std::int64_t held_out_sequences() const { return 1024; }
+  /// One id, known to be in range, as text.
+  virtual std::string spell(std::size_t stream, std::int64_t id) const = 0;
 };
 
 }  // namespace headlab

@@ -1,0 +1,71 @@
+#include "framework/data/transcription.h"
+
+#include <algorithm>
+
+#include "framework/data/one_layer.h"
+
+namespace headlab {
+
+// Tables 2·19·64 + 2·17·64; encoder 4·64² + MLP 2·64·128 + 128 + 64 + norms 2·2·64; decoder 2·4·64² + the
+// same MLP + norms 3·2·64; final norms 2·2·64; read-out (64 + 1)·19: 89 043.
+Needs TranscriptionTask::needs() const {
+  Needs needs;
+  needs.architecture = Architecture::encoder_decoder;
+  needs.streams = {{"source", tokens, 0.5}, {"target", tokens, 0.5}};
+  needs.readouts = {{"next", tokens}};
+  needs.context = slots;
+  needs.source_context = slots;
+  needs.layers = 1;
+  needs.d_model = 64;
+  needs.mlp = 128;
+  needs.activation = Needs::Activation::gelu_tanh;
+  needs.positions = Needs::Positions::learned;
+  needs.position_std = 0.5;
+  needs.weights = Needs::Weights::fan_in;
+  return needs;
+}
+
+Recipe TranscriptionTask::recipe() const {
+  Recipe recipe;
+  recipe.batch = 32;
+  recipe.steps = 150;
+  recipe.learning_rate = 3e-3;
+  recipe.warmup_share = 0.05;
+  recipe.floor_share = 0.05;
+  recipe.beta2 = 0.98;
+  recipe.weight_decay = 0.01;
+  return recipe;
+}
+
+void TranscriptionTask::write(Batch& batch, std::int64_t row, Random& random) const {
+  const std::int64_t length = shortest + random.below(longest - shortest + 1);
+  std::int64_t* source = example_of(batch.inputs[0], row);
+  std::int64_t* decoder = example_of(batch.inputs[1], row);
+  std::int64_t* answers = example_of(batch.targets, row);
+  std::int64_t* keys = example_of(batch.head_targets[0], row);
+  std::uint8_t* valid = batch.source_valid.data<std::uint8_t>() + row * slots;
+
+  std::fill_n(source, slots, pad);
+  std::fill_n(decoder, slots, pad);
+  std::fill_n(valid, slots, std::uint8_t{0});
+  const std::int64_t begin = source_begin(length);
+  for (std::int64_t i = 0; i < length; ++i) source[begin + i] = first_symbol + random.below(symbols);
+  source[begin + length] = end;
+  std::fill_n(valid + begin, length + 1, std::uint8_t{1});
+
+  decoder[0] = start;
+  for (std::int64_t i = 0; i < length; ++i) {
+    keys[i] = begin + source_symbol(i, length);
+    answers[i] = decoder[i + 1] = source[keys[i]];
+  }
+  answers[length] = end;
+}
+
+std::string TranscriptionTask::spell(std::size_t, std::int64_t id) const {
+  if (id == pad) return "_";
+  if (id == start) return "<";
+  if (id == end) return ">";
+  return letter(id - first_symbol);
+}
+
+}  // namespace headlab
