@@ -134,6 +134,43 @@ HEADLAB_INLINE __m256 low_half(f32x16 x) { return _mm512_castps512_ps256(x.v); }
 HEADLAB_INLINE __m256 high_half(f32x16 x) { return _mm512_extractf32x8_ps(x.v, 1); }
 }  // namespace detail
 
+constexpr std::int64_t transpose_size = 16;
+/// Transposes a block of rows × columns floats (each 1 … transpose_size) in registers: writes `columns` rows
+/// of transpose_size lanes in ascending order, lanes past `rows` zero. Rows of `to` may overlap where later
+/// rows overwrite the zeros.
+HEADLAB_INLINE void transpose_block(const float* from, std::int64_t from_step, std::int64_t rows,
+                                    std::int64_t columns, float* to, std::int64_t to_step) {
+  const mask16 wanted = first_lanes(columns);
+  __m512 r[16], t[16];
+  for (int i = 0; i < 16; ++i) {
+    r[i] = i < rows ? _mm512_maskz_loadu_ps(wanted.v, from + i * from_step) : _mm512_setzero_ps();
+  }
+  for (int i = 0; i < 16; i += 2) {
+    t[i] = _mm512_unpacklo_ps(r[i], r[i + 1]);
+    t[i + 1] = _mm512_unpackhi_ps(r[i], r[i + 1]);
+  }
+  for (int i = 0; i < 16; i += 4) {  // r[i + j]: in each 128-bit part p, column 4p + j of rows i … i+3
+    for (int j = 0; j < 2; ++j) {
+      const __m512d low = _mm512_castps_pd(t[i + j]), high = _mm512_castps_pd(t[i + j + 2]);
+      r[i + 2 * j] = _mm512_castpd_ps(_mm512_unpacklo_pd(low, high));
+      r[i + 2 * j + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(low, high));
+    }
+  }
+  for (int j = 0; j < 4; ++j) {
+    const __m512 a = _mm512_shuffle_f32x4(r[j], r[4 + j], 0x88),
+                 b = _mm512_shuffle_f32x4(r[8 + j], r[12 + j], 0x88);
+    const __m512 c = _mm512_shuffle_f32x4(r[j], r[4 + j], 0xDD),
+                 d = _mm512_shuffle_f32x4(r[8 + j], r[12 + j], 0xDD);
+    t[j] = _mm512_shuffle_f32x4(a, b, 0x88);
+    t[8 + j] = _mm512_shuffle_f32x4(a, b, 0xDD);
+    t[4 + j] = _mm512_shuffle_f32x4(c, d, 0x88);
+    t[12 + j] = _mm512_shuffle_f32x4(c, d, 0xDD);
+  }
+  for (int i = 0; i < 16; ++i) {
+    if (i < columns) _mm512_storeu_ps(to + i * to_step, t[i]);
+  }
+}
+
 #else  // AVX2
 
 struct f32x16 {
@@ -293,6 +330,39 @@ namespace detail {
 HEADLAB_INLINE __m256 low_half(f32x16 x) { return x.lo; }
 HEADLAB_INLINE __m256 high_half(f32x16 x) { return x.hi; }
 }  // namespace detail
+
+constexpr std::int64_t transpose_size = 8;
+HEADLAB_INLINE void transpose_block(const float* from, std::int64_t from_step, std::int64_t rows,
+                                    std::int64_t columns, float* to, std::int64_t to_step) {
+  alignas(32) float padded[64];
+  if (rows < 8 || columns < 8) {
+    const __m256i wanted = _mm256_castps_si256(first_lanes(columns).lo);
+    for (int i = 0; i < 8; ++i) {
+      _mm256_store_ps(padded + 8 * i,
+                      i < rows ? _mm256_maskload_ps(from + i * from_step, wanted) : _mm256_setzero_ps());
+    }
+    from = padded;
+    from_step = 8;
+  }
+  __m256 t[8];
+  for (int half = 0; half < 2; ++half) {  // columns 0 … 3, then 4 … 7
+    __m256 r[4];                          // r[i]: row i beside row i + 4
+    for (int i = 0; i < 4; ++i) {
+      const float* p = from + i * from_step + 4 * half;
+      r[i] =
+          _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)), _mm_loadu_ps(p + 4 * from_step), 1);
+    }
+    const __m256 a = _mm256_unpacklo_ps(r[0], r[1]), b = _mm256_unpackhi_ps(r[0], r[1]);
+    const __m256 c = _mm256_unpacklo_ps(r[2], r[3]), d = _mm256_unpackhi_ps(r[2], r[3]);
+    t[4 * half] = _mm256_shuffle_ps(a, c, 0x44);
+    t[4 * half + 1] = _mm256_shuffle_ps(a, c, 0xEE);
+    t[4 * half + 2] = _mm256_shuffle_ps(b, d, 0x44);
+    t[4 * half + 3] = _mm256_shuffle_ps(b, d, 0xEE);
+  }
+  for (int i = 0; i < 8; ++i) {
+    if (i < columns) _mm256_storeu_ps(to + i * to_step, t[i]);
+  }
+}
 
 #endif
 
