@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
