@@ -96,8 +96,7 @@ TEST(Softmax, NamesAnAxisOutOfRange) {
             "softmax: axis 3 is out of range for shape [2, 5, 7]");
   EXPECT_EQ(error_of([] { log_softmax(Tensor::zeros({}), 0); }),
             "log_softmax: axis 0 is out of range for shape []");
-  EXPECT_EQ(error_of([] { softmax(Tensor::zeros({2}, DType::i64)); }),
-            "softmax: needs f32 or f64, not i64");
+  EXPECT_EQ(error_of([] { softmax(Tensor::zeros({2}, DType::i64)); }), "softmax: needs f32 or f64, not i64");
 }
 
 TEST(Softmax, SameBitsForAnyNumberOfThreads) {
