@@ -77,16 +77,20 @@ void with_steps(const BroadcastPlan& plan, const Body& body) {
 }
 }  // namespace detail
 
-/// y[i] = f(a[…], b[…]).
+/// y[i] = [y[i] +] f(a[…], b[…]).
 template <class T, class F>
-void broadcast_map(const BroadcastPlan& plan, const T* a, const T* b, T* y, F f) {
+void broadcast_map(const BroadcastPlan& plan, const T* a, const T* b, T* y, F f, bool accumulate = false) {
   constexpr Cost cost{.flops = 1, .bytes = 3 * sizeof(T)};
   detail::with_steps(plan, [&](auto step_a, auto step_b) {
     for_runs(plan, cost, [&](std::int64_t first, std::int64_t count, std::int64_t at_a, std::int64_t at_b) {
       const T* pa = a + at_a;
       const T* pb = b + at_b;
       T* out = y + first;
-      for (std::int64_t i = 0; i < count; ++i) out[i] = f(pa[i * step_a()], pb[i * step_b()]);
+      if (accumulate) {
+        for (std::int64_t i = 0; i < count; ++i) out[i] += f(pa[i * step_a()], pb[i * step_b()]);
+      } else {
+        for (std::int64_t i = 0; i < count; ++i) out[i] = f(pa[i * step_a()], pb[i * step_b()]);
+      }
     });
   });
 }
