@@ -116,6 +116,8 @@ FlushToZero::~FlushToZero() {
 
 namespace detail {
 
+void refuse_grain(std::int64_t grain) { fail("parallel_for", "grain {} is not positive", grain); }
+
 void run_chunks(std::int64_t chunks, bool alone, void (*body)(const void*, std::int64_t),
                 const void* context) {
   const int count = (alone || chunks < 2) ? 1 : threads();

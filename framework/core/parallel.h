@@ -58,28 +58,32 @@ struct Cost {
 constexpr double parallel_threshold_nanoseconds = 30'000;
 
 namespace detail {
+[[noreturn]] void refuse_grain(std::int64_t grain);
 void run_chunks(std::int64_t chunks, bool alone, void (*body)(const void*, std::int64_t),
                 const void* context);
-}
+}  // namespace detail
 
 /// Runs body(begin, end) over [0, n) in chunks of `grain` items. Error: grain < 1. `per_item` decides whether
 /// threads pay. A loop inside a chunk runs on the chunk's thread. An exception from a body reaches the caller
 /// once; bodies should not throw all the same: validate before the loop.
 template <class Body>
 void parallel_for(std::int64_t n, std::int64_t grain, Cost per_item, const Body& body) {
+  if (grain < 1) [[unlikely]]
+    detail::refuse_grain(grain);
   if (n <= 0) return;
   struct Context {
     std::int64_t n, grain;
     const Body* body;
   } context{n, grain, &body};
   const bool alone = per_item.nanoseconds() * static_cast<double>(n) < parallel_threshold_nanoseconds;
-  detail::run_chunks((n + grain - 1) / grain, alone,
-                     [](const void* opaque, std::int64_t chunk) {
-                       const auto& c = *static_cast<const Context*>(opaque);
-                       const std::int64_t begin = chunk * c.grain;
-                       (*c.body)(begin, begin + c.grain < c.n ? begin + c.grain : c.n);
-                     },
-                     &context);
+  detail::run_chunks(
+      1 + (n - 1) / grain, alone,
+      [](const void* opaque, std::int64_t chunk) {
+        const auto& c = *static_cast<const Context*>(opaque);
+        const std::int64_t begin = chunk * c.grain;
+        (*c.body)(begin, c.grain < c.n - begin ? begin + c.grain : c.n);
+      },
+      &context);
 }
 
 /// A grain that makes chunks of about `parallel_threshold_nanoseconds` / 2, from the price of an item alone.

@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "framework/core/check.h"
 
@@ -82,11 +83,13 @@ std::int64_t Random::below(std::int64_t n) {
   }
 }
 
-double open_uniform(std::uint64_t bits) { return (static_cast<double>(bits >> 11) + 0.5) * 0x1p-53; }
+// 52 bits and a half: 53 would round the largest to 1.
+double open_uniform(std::uint64_t bits) { return (static_cast<double>(bits >> 12) + 0.5) * 0x1p-52; }
 
 double Random::normal() { return normal_quantile(open_uniform(next_u64())); }
 
 std::vector<std::int64_t> Random::permutation(std::int64_t n) {
+  check(n >= 0, "random", "permutation({}) needs a length from 0 on", n);
   std::vector<std::int64_t> order(static_cast<std::size_t>(n));
   std::iota(order.begin(), order.end(), 0);
   for (std::int64_t i = n - 1; i > 0; --i) {

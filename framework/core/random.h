@@ -47,7 +47,7 @@ class Random {
   double normal();
   /// True with probability p.
   bool bernoulli(double p) { return uniform() < p; }
-  /// 0 … n-1 in random order.
+  /// 0 … n-1 in random order. Error: n < 0.
   std::vector<std::int64_t> permutation(std::int64_t n);
 
  private:
