@@ -1,0 +1,33 @@
+// Dropping numbers at random. Whether element e is kept is a function of (key, counter, e) alone, so a
+// pattern is made again wherever it is needed, never stored, and does not depend on threads or on how a batch
+// is cut.
+#pragma once
+
+#include <cstdint>
+
+namespace headlab {
+
+/// What a pattern depends on. `key` and `counter` say which (seed, path of the layer, step); `first_element`
+/// is the index of the array's first element within it, for example (number of the first example among all
+/// examples of the step) · (elements of one example).
+struct DropoutKey {
+  std::uint64_t key = 0;
+  std::uint64_t counter = 0;
+  std::uint64_t first_element = 0;
+};
+
+namespace kernels {
+
+/// Element e is dropped when word e % 4 of philox(key, counter, e / 4) is below p·2^32. Preconditions for all
+/// of these: 0 <= p <= 1.
+
+/// factors[i] = 0 for dropped elements, 1/(1-p) for the others.
+void dropout_factors(DropoutKey key, double p, float* factors, std::int64_t n);
+
+/// y[i] = [y[i] +] x[i] · factor; exactly 0 for a dropped x[i], NaN included. T is float or double. Forward
+/// and backward are the same function.
+template <class T>
+void dropout(DropoutKey key, double p, const T* x, T* y, std::int64_t n, bool accumulate = false);
+
+}  // namespace kernels
+}  // namespace headlab
