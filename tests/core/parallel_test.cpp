@@ -1,9 +1,8 @@
 #include "framework/core/parallel.h"
 
 #include <atomic>
-#include <mutex>
+#include <chrono>
 #include <numeric>
-#include <set>
 #include <thread>
 
 #include "framework/core/array.h"
@@ -71,14 +70,15 @@ TEST_F(Parallel, GrainsComeFromThePriceAlone) {
 }
 
 // Sums whose order of addition shows in the bits, an outer piece a row, and inside it a loop over columns of
-// its own, with scratch of its own.
-std::vector<float> nested_sums() {
+// its own, with scratch of its own. Pieces that sleep are sure to overlap.
+std::vector<float> nested_sums(bool sleep = false) {
   constexpr std::int64_t pieces = 32;
   std::vector<float> sums(pieces);
   parallel_for(pieces, 1, dear, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t piece = begin; piece < end; ++piece) {
       const std::int64_t n = 1 + piece * 370 % 2111;  // uneven
       constexpr std::int64_t grain = 16;
+      if (sleep) std::this_thread::sleep_for(std::chrono::microseconds(30));
       Array partial({(n + grain - 1) / grain});
       parallel_for(n, grain, dear, [&](std::int64_t from, std::int64_t to) {
         float sum = 0;
@@ -99,7 +99,7 @@ TEST_F(Parallel, NestedLoopsGiveTheSameBitsForAnyNumberOfThreads) {
     set_threads(count);
     reset_parallel_counters();
     for (int repeat = 0; repeat < 1000; ++repeat) {
-      const std::vector<float> got = nested_sums();
+      const std::vector<float> got = nested_sums(repeat % 10 == 0);
       ASSERT_EQ(got, want) << count << " threads, repeat " << repeat;
     }
     EXPECT_GT(parallel_counters().most_at_once, 1);
