@@ -1,0 +1,109 @@
+#include "framework/kernels/optimise.h"
+
+#include <array>
+#include <cmath>
+
+#include "framework/kernels/lanes.h"
+
+namespace headlab::kernels {
+
+namespace {
+
+template <class T>
+Lanes<T> every_lane(double x) {
+  return broadcast(static_cast<T>(x));
+}
+
+template <class T>
+void adamw_any(T* w, const T* g, T* m, T* v, std::int64_t n, const AdamWFactors& factors) {
+  using V = Lanes<T>;
+  const V rest1 = every_lane<T>(1 - factors.beta1);
+  const V beta2 = every_lane<T>(factors.beta2);
+  const V rest2 = every_lane<T>(1 - factors.beta2);
+  const V eps = every_lane<T>(factors.eps);
+  const V keep = every_lane<T>(factors.keep);
+  const V rate = every_lane<T>(factors.rate);
+  const V root = every_lane<T>(factors.root);
+  for_lanes<T>(n, [&](std::int64_t i, auto part) {
+    const V gradient = get(g + i, part);
+    const V old = get(m + i, part);
+    const V first = fma(rest1, gradient - old, old);
+    const V second = fma(beta2, get(v + i, part), rest2 * gradient * gradient);
+    put(m + i, first, part);
+    put(v + i, second, part);
+    put(w + i, fnma(rate, first / fma(root, sqrt(second), eps), keep * get(w + i, part)), part);
+  });
+}
+
+template <class T>
+void sgd_any(T* w, const T* g, T* u, std::int64_t n, const SgdFactors& factors) {
+  using V = Lanes<T>;
+  const V lr = every_lane<T>(factors.lr);
+  const V momentum = every_lane<T>(factors.momentum);
+  const V keep = every_lane<T>(factors.keep);
+  for_lanes<T>(n, [&](std::int64_t i, auto part) {
+    const V gradient = get(g + i, part);
+    V direction = gradient;
+    if (u) {
+      const V velocity = fma(momentum, get(u + i, part), gradient);
+      put(u + i, velocity, part);
+      direction = factors.nesterov ? fma(momentum, velocity, gradient) : velocity;
+    }
+    put(w + i, fnma(lr, direction, keep * get(w + i, part)), part);
+  });
+}
+
+// Eight running sums, so that compilers may use vectors without changing the order.
+template <class T>
+double sum_of_squares_any(const T* x, std::int64_t n, double factor) {
+  std::array<double, 8> sums{};
+  std::int64_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    for (std::size_t lane = 0; lane < 8; ++lane) {
+      const double value = factor * static_cast<double>(x[i + static_cast<std::int64_t>(lane)]);
+      sums[lane] += value * value;
+    }
+  }
+  for (std::size_t lane = 0; i < n; ++i, ++lane) {
+    const double value = factor * static_cast<double>(x[i]);
+    sums[lane] += value * value;
+  }
+  double total = 0;
+  for (const double sum : sums) total += sum;
+  return total;
+}
+
+template <class T>
+void scale_any(T* x, std::int64_t n, double factor) {
+  for (std::int64_t i = 0; i < n; ++i) x[i] = static_cast<T>(factor * static_cast<double>(x[i]));
+}
+
+}  // namespace
+
+void adamw(float* w, const float* g, float* m, float* v, std::int64_t n, const AdamWFactors& factors) {
+  adamw_any(w, g, m, v, n, factors);
+}
+void adamw(double* w, const double* g, double* m, double* v, std::int64_t n, const AdamWFactors& factors) {
+  adamw_any(w, g, m, v, n, factors);
+}
+void sgd(float* w, const float* g, float* u, std::int64_t n, const SgdFactors& factors) {
+  sgd_any(w, g, u, n, factors);
+}
+void sgd(double* w, const double* g, double* u, std::int64_t n, const SgdFactors& factors) {
+  sgd_any(w, g, u, n, factors);
+}
+double sum_of_squares(const float* x, std::int64_t n, double scale) {
+  return sum_of_squares_any(x, n, scale);
+}
+double sum_of_squares(const double* x, std::int64_t n, double scale) {
+  return sum_of_squares_any(x, n, scale);
+}
+double largest_magnitude(const double* x, std::int64_t n) {
+  f64x1 largest{0};
+  for (std::int64_t i = 0; i < n; ++i) largest = max(largest, f64x1{std::abs(x[i])});
+  return largest.v;
+}
+void scale(float* x, std::int64_t n, double factor) { scale_any(x, n, factor); }
+void scale(double* x, std::int64_t n, double factor) { scale_any(x, n, factor); }
+
+}  // namespace headlab::kernels
