@@ -1,0 +1,120 @@
+#include "framework/nn/module.h"
+
+#include <cstring>
+
+namespace headlab {
+
+namespace {
+thread_local DType parameter_dtype = DType::f32;
+}
+
+DefaultDType::DefaultDType(DType dtype) : before_(parameter_dtype) { parameter_dtype = dtype; }
+DefaultDType::~DefaultDType() { parameter_dtype = before_; }
+DType DefaultDType::now() { return parameter_dtype; }
+
+Parameter::Parameter(Module* owner, std::string name, Shape shape, Init init, Role role, std::vector<Block> blocks)
+    : name_(std::move(name)),
+      tensor_(Array::zeros(shape, DefaultDType::now()), true),
+      init_(init),
+      role_(role),
+      blocks_(std::move(blocks)) {
+  std::int64_t rows = 0;
+  for (const Block& block : blocks_) rows += block.rows;
+  check(blocks_.empty() || rows == shape.dim(0), "parameter", "the blocks of '{}' have {} rows, shape {} has another number",
+        name_, rows, shape);
+  owner->own_parameters_.push_back(this);
+}
+
+void Parameter::initialise(std::uint64_t seed, const std::string& module_path) {
+  const std::string prefix = module_path.empty() ? "" : module_path + ".";
+  Array& value = tensor_.change();
+  if (blocks_.empty()) return draw(value, init_, seed, prefix + name_);
+  std::int64_t row = 0;
+  for (const Block& block : blocks_) {
+    Array part = value.range(row, row + block.rows);
+    draw(part, init_, seed, prefix + block.name);
+    row += block.rows;
+  }
+}
+
+std::string Module::path() const {
+  if (!parent_) return {};
+  const std::string above = parent_->path();
+  return above.empty() ? name_ : above + "." + name_;
+}
+
+void Module::attach(Module* parent, std::string name) {
+  check(parent != nullptr && parent_ == nullptr, "module", "'{}' needs one parent and has one for good", name);
+  for (const Module* sibling : parent->children_) {
+    check(sibling->name_ != name, "module", "two children are named '{}'", name);
+  }
+  parent_ = parent;
+  name_ = std::move(name);
+  parent->children_.push_back(this);
+}
+
+void Module::visit(const std::function<void(Module&)>& f) {
+  f(*this);
+  for (Module* child : children_) child->visit(f);
+}
+
+std::vector<NamedParameter> Module::parameters() {
+  std::vector<NamedParameter> all;
+  const std::string root = path();
+  visit([&](Module& module) {
+    std::string prefix = module.path();
+    // Paths are relative to the module that was asked, so that a part can be saved and loaded by itself.
+    prefix = prefix == root ? "" : prefix.substr(root.empty() ? 0 : root.size() + 1) + ".";
+    for (Parameter* parameter : module.own_parameters_) all.push_back({prefix + parameter->name(), parameter});
+  });
+  return all;
+}
+
+std::int64_t Module::parameter_count() {
+  std::int64_t count = 0;
+  for (const NamedParameter& named : parameters()) count += named.parameter->tensor().size();
+  return count;
+}
+
+void Module::train(bool on) {
+  visit([on](Module& module) { module.training_ = on; });
+}
+
+void Module::freeze(bool frozen) {
+  for (const NamedParameter& named : parameters()) named.parameter->tensor().set_requires_grad(!frozen);
+}
+
+std::map<std::string, Array> Module::state() {
+  std::map<std::string, Array> state;
+  for (const NamedParameter& named : parameters()) state[named.path] = named.parameter->tensor().value().copy();
+  return state;
+}
+
+void Module::load_state(const std::map<std::string, Array>& state) {
+  const std::vector<NamedParameter> all = parameters();
+  std::map<std::string, bool> known;
+  for (const NamedParameter& named : all) {
+    known[named.path] = true;
+    const auto found = state.find(named.path);
+    check(found != state.end(), "load_state", "'{}' is missing", named.path);
+    const Tensor& tensor = named.parameter->tensor();
+    check(found->second.shape() == tensor.shape(), "load_state", "'{}' has shape {}, the model needs {}", named.path,
+          found->second.shape(), tensor.shape());
+  }
+  for (const auto& entry : state) check(known.count(entry.first) == 1, "load_state", "the model has no '{}'", entry.first);
+  for (const NamedParameter& named : all) {
+    Array& value = named.parameter->tensor().change();
+    const Array source = state.at(named.path).to(value.dtype());
+    std::memcpy(value.raw(), source.raw(), static_cast<std::size_t>(value.bytes()));
+  }
+}
+
+void initialise(Module& model, std::uint64_t seed) {
+  for (const NamedParameter& named : model.parameters()) {
+    const std::size_t own = named.parameter->name().size();
+    const std::size_t cut = named.path.size() > own ? named.path.size() - own - 1 : 0;
+    named.parameter->initialise(seed, named.path.substr(0, cut));
+  }
+}
+
+}  // namespace headlab
