@@ -11,11 +11,16 @@ namespace {
 
 double deviation(const Init& init, double fan_in, double fan_out) {
   switch (init.kind) {
-    case Init::Kind::constant: return 0;
-    case Init::Kind::normal: return init.gain * init.value;
-    case Init::Kind::xavier_normal: return init.gain * std::sqrt(2 / (fan_in + fan_out));
-    case Init::Kind::xavier_uniform: return init.gain * std::sqrt(6 / (fan_in + fan_out));
-    case Init::Kind::fan_in: return init.gain / std::sqrt(fan_in);
+    case Init::Kind::constant:
+      return 0;
+    case Init::Kind::normal:
+      return init.gain * init.value;
+    case Init::Kind::xavier_normal:
+      return init.gain * std::sqrt(2 / (fan_in + fan_out));
+    case Init::Kind::xavier_uniform:
+      return init.gain * std::sqrt(6 / (fan_in + fan_out));
+    case Init::Kind::fan_in:
+      return init.gain / std::sqrt(fan_in);
   }
   return 0;
 }

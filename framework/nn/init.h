@@ -10,7 +10,8 @@
 
 namespace headlab {
 
-/// A rule; the numbers follow from it, a seed and the parameter's path. For a matrix [out, in]: fan_in = in, fan_out = out.
+/// A rule; the numbers follow from it, a seed and the parameter's path. For a matrix [out, in]: fan_in = in,
+/// fan_out = out.
 struct Init {
   enum class Kind {
     constant,        ///< every element `value`
@@ -38,8 +39,9 @@ struct Init {
   }
 };
 
-/// Fills rows [0, rows) of a logical matrix [rows, columns]. Element (r, c) is a function of (seed, path, r, c) alone, unit
-/// variate first and scaled after: packing matrices together, or splitting them over another number of heads, changes no bit.
+/// Fills rows [0, rows) of a logical matrix [rows, columns]. Element (r, c) is a function of (seed, path, r,
+/// c) alone, unit variate first and scaled after: packing matrices together, or splitting them over another
+/// number of heads, changes no bit.
 void draw(Array& matrix, const Init& init, std::uint64_t seed, std::string_view path);
 
 }  // namespace headlab

@@ -12,7 +12,8 @@ DefaultDType::DefaultDType(DType dtype) : before_(parameter_dtype) { parameter_d
 DefaultDType::~DefaultDType() { parameter_dtype = before_; }
 DType DefaultDType::now() { return parameter_dtype; }
 
-Parameter::Parameter(Module* owner, std::string name, Shape shape, Init init, Role role, std::vector<Block> blocks)
+Parameter::Parameter(Module* owner, std::string name, Shape shape, Init init, Role role,
+                     std::vector<Block> blocks)
     : name_(std::move(name)),
       tensor_(Array::zeros(shape, DefaultDType::now()), true),
       init_(init),
@@ -20,8 +21,8 @@ Parameter::Parameter(Module* owner, std::string name, Shape shape, Init init, Ro
       blocks_(std::move(blocks)) {
   std::int64_t rows = 0;
   for (const Block& block : blocks_) rows += block.rows;
-  check(blocks_.empty() || rows == shape.dim(0), "parameter", "the blocks of '{}' have {} rows, shape {} has another number",
-        name_, rows, shape);
+  check(blocks_.empty() || rows == shape.dim(0), "parameter",
+        "the blocks of '{}' have {} rows, shape {} has another number", name_, rows, shape);
   owner->own_parameters_.push_back(this);
 }
 
@@ -44,7 +45,8 @@ std::string Module::path() const {
 }
 
 void Module::attach(Module* parent, std::string name) {
-  check(parent != nullptr && parent_ == nullptr, "module", "'{}' needs one parent and has one for good", name);
+  check(parent != nullptr && parent_ == nullptr, "module", "'{}' needs one parent and has one for good",
+        name);
   for (const Module* sibling : parent->children_) {
     check(sibling->name_ != name, "module", "two children are named '{}'", name);
   }
@@ -65,7 +67,8 @@ std::vector<NamedParameter> Module::parameters() {
     std::string prefix = module.path();
     // Paths are relative to the module that was asked, so that a part can be saved and loaded by itself.
     prefix = prefix == root ? "" : prefix.substr(root.empty() ? 0 : root.size() + 1) + ".";
-    for (Parameter* parameter : module.own_parameters_) all.push_back({prefix + parameter->name(), parameter});
+    for (Parameter* parameter : module.own_parameters_)
+      all.push_back({prefix + parameter->name(), parameter});
   });
   return all;
 }
@@ -86,7 +89,8 @@ void Module::freeze(bool frozen) {
 
 std::map<std::string, Array> Module::state() {
   std::map<std::string, Array> state;
-  for (const NamedParameter& named : parameters()) state[named.path] = named.parameter->tensor().value().copy();
+  for (const NamedParameter& named : parameters())
+    state[named.path] = named.parameter->tensor().value().copy();
   return state;
 }
 
@@ -98,10 +102,11 @@ void Module::load_state(const std::map<std::string, Array>& state) {
     const auto found = state.find(named.path);
     check(found != state.end(), "load_state", "'{}' is missing", named.path);
     const Tensor& tensor = named.parameter->tensor();
-    check(found->second.shape() == tensor.shape(), "load_state", "'{}' has shape {}, the model needs {}", named.path,
-          found->second.shape(), tensor.shape());
+    check(found->second.shape() == tensor.shape(), "load_state", "'{}' has shape {}, the model needs {}",
+          named.path, found->second.shape(), tensor.shape());
   }
-  for (const auto& entry : state) check(known.count(entry.first) == 1, "load_state", "the model has no '{}'", entry.first);
+  for (const auto& entry : state)
+    check(known.count(entry.first) == 1, "load_state", "the model has no '{}'", entry.first);
   for (const NamedParameter& named : all) {
     Array& value = named.parameter->tensor().change();
     const Array source = state.at(named.path).to(value.dtype());

@@ -38,7 +38,8 @@ class Parameter {
     std::int64_t rows;
   };
   /// The numbers are zero until initialise(). Its type is the one of DefaultDType.
-  Parameter(Module* owner, std::string name, Shape shape, Init init, Role role, std::vector<Block> blocks = {});
+  Parameter(Module* owner, std::string name, Shape shape, Init init, Role role,
+            std::vector<Block> blocks = {});
   Parameter(const Parameter&) = delete;
   Parameter& operator=(const Parameter&) = delete;
 
@@ -90,8 +91,8 @@ class Module {
   /// Whether parameters of the whole tree ask for gradients.
   void freeze(bool frozen = true);
 
-  /// Copies of all parameters by path, and back. Error: a name is missing or unknown, or a shape differs; then nothing
-  /// has been changed.
+  /// Copies of all parameters by path, and back. Error: a name is missing or unknown, or a shape differs;
+  /// then nothing has been changed.
   std::map<std::string, Array> state();
   void load_state(const std::map<std::string, Array>& state);
 

@@ -1,0 +1,90 @@
+// Multi-head attention (Vaswani et al. 2017): self, cross and causal; MHA, GQA and MQA in one layer.
+#pragma once
+
+#include <optional>
+
+#include "framework/nn/head_layer.h"
+#include "framework/nn/linear.h"
+#include "framework/ops/attention.h"
+#include "framework/ops/rotary.h"
+
+namespace headlab {
+
+class MultiHeadAttention : public Module, public HeadLayer {
+ public:
+  struct Rotary {
+    double base = 10000;
+    RotaryPairing pairing = RotaryPairing::halves;
+  };
+  struct Options {
+    std::int64_t d_model = 0;
+    std::int64_t heads = 1;
+    std::int64_t kv_heads =
+        0;                  ///< 0: heads. Else divides heads; consecutive query heads share a key/value head
+    std::int64_t d_k = 0;   ///< 0: d_model / heads
+    std::int64_t d_v = 0;   ///< 0: d_k
+    std::int64_t kdim = 0;  ///< width of the keys' input; 0: d_model
+    std::int64_t vdim = 0;  ///< width of the values' input; 0: d_model
+    bool bias = true;
+    bool out_proj = true;  ///< without it the result is the heads' contexts side by side, heads·d_v wide
+    double dropout = 0;    ///< of the weights, in training mode
+    std::optional<double> scale;   ///< of q·k; 1/√d_k unless given
+    std::optional<Rotary> rotary;  ///< turn queries and keys by position
+    bool cross = false;            ///< keys and values come from another sequence: only tells the laboratory
+    Init weights = Init::xavier_uniform();
+    std::optional<Init> out_weights;  ///< the other ones' rule unless given
+  };
+  /// Where kdim and vdim are d_model, one parameter qkv.weight [(heads + 2·kv_heads)·d, d_model] holds W_Q,
+  /// W_K and W_V (initialised as three); else q.weight, k.weight and v.weight. Head i owns rows i·d … (i+1)·d
+  /// of each. Errors, naming both values: heads < 1; d_model not a positive multiple of heads when d_k is not
+  /// given; kv_heads that do not divide heads; an odd d_k with rotary; a dropout outside [0, 1].
+  explicit MultiHeadAttention(const Options& options);
+
+  struct Call {
+    Mask mask = {};
+    bool weights = false;          ///< also return the weights
+    bool average_weights = false;  ///< … averaged over heads
+  };
+  struct Result {
+    Tensor out;      ///< [B, n_q, d_model]
+    Tensor weights;  ///< [B, heads, n_q, n_k] (averaged: [B, n_q, n_k]), before dropout; undefined unless
+                     ///< asked for
+  };
+  /// Self attention: x [B, T, d_model].
+  Result operator()(const Tensor& x, const Call& call);
+  Result operator()(const Tensor& x) { return (*this)(x, Call{}); }
+  /// query [B, n_q, d_model], key [B, n_k, kdim], value [B, n_k, vdim].
+  Result operator()(const Tensor& query, const Tensor& key, const Tensor& value, const Call& call);
+  Result operator()(const Tensor& query, const Tensor& key, const Tensor& value) {
+    return (*this)(query, key, value, Call{});
+  }
+
+  std::int64_t heads() const override { return options_.heads; }
+  std::int64_t head_size() const override { return options_.d_v; }
+  Module& module() override { return *this; }
+  bool cross() const override { return options_.cross; }
+  /// The options with every default resolved.
+  const Options& options() const { return options_; }
+
+  /// The projections of queries, keys and values: parts of qkv (as views) or the separate ones; biases
+  /// undefined without.
+  struct Projection {
+    Tensor weight, bias;
+  };
+  Projection q_proj(), k_proj(), v_proj();
+
+  std::optional<Parameter> qkv_weight, q_weight, k_weight, v_weight;
+  std::optional<Parameter> qkv_bias;
+  std::optional<Child<Linear>> out;
+
+ private:
+  Projection rows(const std::optional<Parameter>& own, std::int64_t from, std::int64_t to);
+  Tensor turned(const Tensor& x, std::int64_t heads) const;
+  AttentionOptions attention_options(const Call& call, std::int64_t n_q, std::int64_t n_k);
+  Result finish(AttentionResult result, const Call& call);
+
+  Options options_;
+  std::uint64_t calls_ = 0;
+};
+
+}  // namespace headlab

@@ -1,0 +1,57 @@
+#include "framework/nn/transformer_block.h"
+
+#include "framework/ops/arithmetic.h"
+
+namespace headlab {
+
+namespace {
+
+LayerNorm::Options norm_options(const TransformerBlock::Options& o) {
+  return {.d_model = o.attention.d_model, .bias = o.norm_bias, .epsilon = o.norm_epsilon};
+}
+
+// One sub-layer with its norm and residual.
+template <class F>
+Tensor residual(const Tensor& x, TransformerBlock::Order order, Child<LayerNorm>& norm, F&& f) {
+  if (order == TransformerBlock::Order::pre) {
+    const Tensor change = f(norm(x));
+    return add(x, change);
+  }
+  const Tensor change = f(x);
+  return norm(add(x, change));
+}
+
+}  // namespace
+
+TransformerBlock::TransformerBlock(const Options& o)
+    : norm_attn(this, "norm_attn", norm_options(o)),
+      attn(this, "attn", o.attention),
+      order_(o.order),
+      dropout_(this, "dropout", o.dropout) {
+  if (o.cross_attention) {
+    MultiHeadAttention::Options options = o.attention;
+    options.cross = true;
+    options.rotary.reset();
+    norm_cross.emplace(this, "norm_cross", norm_options(o));
+    cross.emplace(this, "cross", options);
+  }
+  if (o.feed_forward) {
+    norm_mlp.emplace(this, "norm_mlp", norm_options(o));
+    mlp.emplace(this, "mlp", *o.feed_forward);
+  }
+}
+
+Tensor TransformerBlock::operator()(const Tensor& x, const Mask& mask, const Memory& memory) {
+  Tensor y = residual(x, order_, norm_attn,
+                      [&](const Tensor& in) { return dropout_(attn(in, {.mask = mask}).out); });
+  if (cross) {
+    check(static_cast<bool>(memory.value), "TransformerBlock", "cross attention needs a memory");
+    y = residual(y, order_, *norm_cross, [&](const Tensor& in) {
+      return dropout_((*cross)(in, memory.value, memory.value, {.mask = memory.mask}).out);
+    });
+  }
+  if (mlp) y = residual(y, order_, *norm_mlp, [&](const Tensor& in) { return (*mlp)(in); });
+  return y;
+}
+
+}  // namespace headlab
