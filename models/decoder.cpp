@@ -1,0 +1,38 @@
+#include "models/decoder.h"
+
+namespace headlab {
+
+namespace {
+const Needs& checked(const Needs& needs) {
+  check(needs.architecture == Architecture::decoder, "Decoder", "the needs are those of an encoder–decoder");
+  check(needs.layers >= 1, "Decoder", "layers {} must be at least 1", needs.layers);
+  check(!needs.tied_readout || (!needs.streams.empty() && needs.streams.back().vocabulary == needs.logits()),
+        "Decoder", "a tied read-out needs as many classes as the last stream has tokens, not {}",
+        needs.logits());
+  return needs;
+}
+}  // namespace
+
+Decoder::Decoder(const Needs& n)
+    : Model(checked(n)),
+      embed(this, "embed",
+            InputEmbedding::Options{.streams = n.streams,
+                                    .context = n.context,
+                                    .d_model = n.d_model,
+                                    .learned_positions = n.positions == Needs::Positions::learned,
+                                    .position_std = n.position_std}),
+      blocks(this, "blocks"),
+      readout(this, "readout", n) {
+  for (std::int64_t i = 0; i < n.layers; ++i) blocks.add(block_options(n, Stack::decoder));
+}
+
+Tensor Decoder::operator()(std::span<const Array> streams) {
+  const Mask mask = needs().causal ? Mask::causal() : Mask();
+  Tensor x = embed(streams);  // [B, T, d_model]
+  for (auto& block : blocks) x = (*block)(x, mask);
+  return readout(x, embed->last_table().weight);
+}
+
+Tensor Decoder::logits(const Batch& batch) { return (*this)(batch.inputs); }
+
+}  // namespace headlab

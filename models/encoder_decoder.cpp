@@ -1,0 +1,63 @@
+#include "models/encoder_decoder.h"
+
+namespace headlab {
+
+namespace {
+
+const Needs& checked(const Needs& needs) {
+  check(needs.architecture == Architecture::encoder_decoder, "EncoderDecoder",
+        "the needs are those of a decoder");
+  check(needs.streams.size() == 2, "EncoderDecoder", "needs two streams, source and target, not {}",
+        needs.streams.size());
+  check(needs.layers >= 1, "EncoderDecoder", "layers {} must be at least 1", needs.layers);
+  check(!needs.tied_readout || needs.streams[1].vocabulary == needs.logits(), "EncoderDecoder",
+        "a tied read-out needs as many classes as the target has tokens, not {}", needs.logits());
+  return needs;
+}
+
+InputEmbedding::Options side(const Needs& n, std::size_t stream, std::int64_t context) {
+  return {.streams = {n.streams[stream]},
+          .context = context,
+          .d_model = n.d_model,
+          .learned_positions = n.positions == Needs::Positions::learned,
+          .position_std = n.position_std};
+}
+
+Mask of_valid(const Array& valid) { return valid ? Mask::valid_keys(valid) : Mask(); }
+
+}  // namespace
+
+EncoderDecoder::EncoderDecoder(const Needs& n)
+    : Model(checked(n)),
+      source(this, "source", side(n, 0, n.source_context)),
+      encoder(this, "encoder"),
+      encoder_norm(this, "encoder_norm",
+                   LayerNorm::Options{.d_model = n.d_model, .bias = n.norm_bias, .epsilon = n.norm_epsilon}),
+      target(this, "target", side(n, 1, n.context)),
+      decoder(this, "decoder"),
+      readout(this, "readout", n) {
+  for (std::int64_t i = 0; i < n.layers; ++i) encoder.add(block_options(n, Stack::encoder));
+  for (std::int64_t i = 0; i < n.layers; ++i) decoder.add(block_options(n, Stack::decoder_with_cross));
+}
+
+Tensor EncoderDecoder::encode(const Array& tokens, const Array& valid) {
+  Tensor x = source(std::span(&tokens, 1));
+  const Mask mask = of_valid(valid);
+  for (auto& block : encoder) x = (*block)(x, mask);
+  return encoder_norm(x);
+}
+
+Tensor EncoderDecoder::decode(const Array& tokens, const Tensor& memory, const Array& valid) {
+  Tensor x = target(std::span(&tokens, 1));
+  for (auto& block : decoder) x = (*block)(x, Mask::causal(), {.value = memory, .mask = of_valid(valid)});
+  return readout(x, target->last_table().weight);
+}
+
+Tensor EncoderDecoder::logits(const Batch& batch) {
+  check(batch.inputs.size() == 2, "EncoderDecoder", "a batch has {} inputs, needs source and target",
+        batch.inputs.size());
+  const Tensor memory = encode(batch.inputs[0], batch.source_valid);
+  return decode(batch.inputs[1], memory, batch.source_valid);
+}
+
+}  // namespace headlab

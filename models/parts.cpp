@@ -1,0 +1,115 @@
+#include "models/parts.h"
+
+#include <cmath>
+
+#include "framework/ops/arithmetic.h"
+#include "framework/ops/linear.h"
+#include "framework/ops/shape.h"
+
+namespace headlab {
+
+Init matrix_init(const Needs& needs, bool residual) {
+  Init init;
+  switch (needs.weights) {
+    case Needs::Weights::xavier_normal:
+      init = Init::xavier_normal();
+      break;
+    case Needs::Weights::xavier_uniform:
+      init = Init::xavier_uniform();
+      break;
+    case Needs::Weights::fan_in:
+      init = Init::fan_in();
+      break;
+    case Needs::Weights::fixed:
+      init = Init::normal(needs.weight_std);
+      break;
+  }
+  if (!residual || !needs.smaller_residual_weights) return init;
+  return init.scaled(1 / std::sqrt(2 * static_cast<double>(needs.layers)));
+}
+
+TransformerBlock::Options block_options(const Needs& needs, Stack stack) {
+  TransformerBlock::Options o;
+  o.attention = {.d_model = needs.d_model,
+                 .heads = needs.heads,
+                 .d_k = needs.head_size,
+                 .bias = needs.attention_bias,
+                 .dropout = needs.dropout,
+                 .weights = matrix_init(needs, false),
+                 .out_weights = matrix_init(needs, true)};
+  if (needs.positions == Needs::Positions::rotary) {
+    o.attention.rotary =
+        MultiHeadAttention::Rotary{.base = needs.rotary_base, .pairing = RotaryPairing::halves};
+  }
+  o.cross_attention = stack == Stack::decoder_with_cross;
+  if (needs.mlp > 0) {
+    o.feed_forward = FeedForward::Options{.d_model = needs.d_model,
+                                          .hidden = needs.mlp,
+                                          .activation = needs.activation == Needs::Activation::gelu_exact
+                                                            ? FeedForward::Activation::gelu_exact
+                                                            : FeedForward::Activation::gelu_tanh,
+                                          .bias = needs.mlp_bias,
+                                          .dropout = needs.dropout,
+                                          .weights = matrix_init(needs, false),
+                                          .down_weights = matrix_init(needs, true)};
+  }
+  o.norm_bias = needs.norm_bias;
+  o.norm_epsilon = needs.norm_epsilon;
+  o.dropout = needs.dropout;
+  return o;
+}
+
+InputEmbedding::InputEmbedding(const Options& o) : context_(o.context) {
+  check(!o.streams.empty(), "InputEmbedding", "needs at least one stream of tokens");
+  for (const Needs::Tokens& stream : o.streams) {
+    tables_.push_back(
+        std::make_unique<Embedding>(Embedding::Options{.vocabulary = stream.vocabulary,
+                                                       .d_model = o.d_model,
+                                                       .weights = Init::normal(stream.embedding_std)}));
+    tables_.back()->attach(this, stream.name);
+  }
+  if (o.learned_positions) {
+    position_.emplace(this, "position",
+                      Embedding::Options{.vocabulary = o.context,
+                                         .d_model = o.d_model,
+                                         .weights = Init::normal(o.position_std),
+                                         .role = Role::position});
+  }
+}
+
+Tensor InputEmbedding::operator()(std::span<const Array> streams) {
+  check(streams.size() == tables_.size(), "model", "{} streams of tokens, the model reads {}", streams.size(),
+        tables_.size());
+  const Shape& shape = streams[0].shape();
+  check(shape.rank() == 2, "model", "tokens need shape [batch, tokens], not {}", shape);
+  check(shape[1] <= context_, "model", "{} tokens are more than the context of {}", shape[1], context_);
+  Tensor x;
+  for (std::size_t i = 0; i < streams.size(); ++i) {
+    check(streams[i].shape() == shape, "model", "streams of shapes {} and {} do not go together", shape,
+          streams[i].shape());
+    const Tensor e = (*tables_[i])(streams[i]);
+    x = x ? add(x, e) : e;
+  }
+  if (!position_) return x;
+  const Tensor positions = slice((*position_)->weight, 0, 0, shape[1]);
+  return add(x, positions);
+}
+
+Readout::Readout(const Needs& needs)
+    : norm(this, "norm",
+           LayerNorm::Options{
+               .d_model = needs.d_model, .bias = needs.norm_bias, .epsilon = needs.norm_epsilon}) {
+  if (needs.tied_readout) return;
+  linear.emplace(this, "linear",
+                 Linear::Options{.in = needs.d_model,
+                                 .out = needs.logits(),
+                                 .bias = needs.readout_bias,
+                                 .weights = matrix_init(needs, false)});
+}
+
+Tensor Readout::operator()(const Tensor& x, const Tensor& tied) {
+  const Tensor normed = norm(x);
+  return linear ? (*linear)(normed) : headlab::linear(normed, tied, Tensor());
+}
+
+}  // namespace headlab
