@@ -2,7 +2,7 @@
 
 #include "framework/nn/step_context.h"
 #include "framework/ops/linear.h"
-#include "framework/ops/reduce.h"
+#include "framework/ops/reduction.h"
 #include "framework/ops/shape.h"
 
 namespace headlab {

@@ -1,6 +1,6 @@
 #include "framework/nn/feed_forward.h"
 
-#include "framework/ops/activations.h"
+#include "framework/ops/elementwise.h"
 #include "framework/ops/arithmetic.h"
 
 namespace headlab {

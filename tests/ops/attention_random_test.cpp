@@ -1,0 +1,214 @@
+// The fused operation against the composite that defines it, on random configurations.
+#include "framework/autograd/gradcheck.h"
+#include "framework/core/parallel.h"
+#include "framework/ops/arithmetic.h"
+#include "framework/ops/attention.h"
+#include "framework/ops/reduction.h"
+#include "framework/ops/rotary.h"
+#include "tests/support/attention.h"
+
+namespace headlab {
+namespace {
+
+struct Configuration {
+  AttentionSizes sizes;
+  AttentionOptions options;
+  Tensor bias;
+  std::string text;
+};
+
+Configuration draw_configuration(std::uint64_t seed, DType dtype) {
+  Random random(seed, Stream::statistics);
+  Configuration c;
+  const std::int64_t kv = 1 + random.below(3);
+  const std::int64_t group = 1 + random.below(3);
+  c.sizes = {.batch = random.below(4),
+             .heads = kv * group,
+             .kv_heads = kv,
+             .n_q = random.below(20),
+             .n_k = random.below(20),
+             .d_k = 1 + random.below(9),
+             .d_v = 1 + random.below(9)};
+  const AttentionSizes& s = c.sizes;
+  c.options.heads = s.heads;
+  c.options.kv_heads = s.kv_heads;
+  c.options.weights = true;
+  if (random.bernoulli(0.3)) c.options.scale = random.uniform();
+  Mask mask;
+  if (random.bernoulli(0.4)) mask = mask & Mask::causal();
+  if (random.bernoulli(0.3)) mask = mask & Mask::window(1 + random.below(6));
+  if (random.bernoulli(0.3)) {
+    std::vector<std::int64_t> lengths;
+    for (std::int64_t b = 0; b < s.batch; ++b) lengths.push_back(random.below(s.n_k + 1));
+    mask = mask & Mask::key_lengths(lengths);
+  }
+  if (random.bernoulli(0.3)) {
+    Array allow({random.bernoulli(0.5) ? s.batch : 1, random.bernoulli(0.5) ? s.heads : 1, s.n_q, s.n_k},
+                DType::u8);
+    for (auto& x : allow.values<std::uint8_t>()) x = random.bernoulli(0.6) ? 1 : 0;
+    mask = mask & Mask::allow(allow);
+  }
+  if (random.bernoulli(0.3)) {
+    const Shape shape{random.bernoulli(0.5) ? s.batch : 1, random.bernoulli(0.5) ? s.heads : 1, s.n_q, s.n_k};
+    c.bias = Tensor(random_array(random, shape, dtype), true);
+    mask = mask & Mask::bias(c.bias);
+  }
+  if (random.bernoulli(0.3)) {
+    c.options.dropout = random.uniform();
+    c.options.dropout_key = {seed, 5, 0};
+  }
+  c.options.mask = mask;
+  c.text = "draw_configuration(" + std::to_string(seed) + ")";
+  return c;
+}
+
+std::vector<Array> results_of(const Configuration& c, const AttentionCase& in, bool fused,
+                              const Array& seed_out, const Array& seed_weights) {
+  for (Tensor t : {in.q, in.k, in.v, c.bias}) t.clear_grad();
+  const AttentionResult r =
+      fused ? attention(in.q, in.k, in.v, c.options) : composite::attention(in.q, in.k, in.v, c.options);
+  const Tensor a = sum(mul(r.out, Tensor(seed_out)));
+  const Tensor b = sum(mul(r.weights, Tensor(seed_weights)));
+  backward(add(a, b));
+  std::vector<Array> all{r.out.value(), r.weights.value(), in.q.grad().copy(), in.k.grad().copy(),
+                         in.v.grad().copy()};
+  if (c.bias) all.push_back(c.bias.grad().copy());
+  return all;
+}
+
+TEST(AttentionAgainstComposite, RandomConfigurations) {
+  for (const DType dtype : {DType::f64, DType::f32}) {
+    for (std::uint64_t seed = 0; seed < 400; ++seed) {
+      const Configuration c = draw_configuration(seed, dtype);
+      SCOPED_TRACE(c.text);
+      const AttentionSizes& s = c.sizes;
+      Random random(seed, Stream::evaluation);
+      const AttentionCase in(random, s, dtype);
+      const Array seed_out = random_array(random, {s.batch, s.n_q, s.heads * s.d_v}, dtype);
+      const Array seed_weights = random_array(random, {s.batch, s.heads, s.n_q, s.n_k}, dtype);
+      const auto fused = results_of(c, in, true, seed_out, seed_weights);
+      const auto wanted = results_of(c, in, false, seed_out, seed_weights);
+      for (std::size_t i = 0; i < fused.size(); ++i) {
+        expect_close(fused[i], wanted[i], dtype == DType::f64 ? 1e-11 : 2e-5, "result " + std::to_string(i));
+      }
+      if (testing::Test::HasFailure()) return;
+    }
+  }
+}
+
+TEST(Attention, GradientsAgreeWithDifferences) {
+  Random random(1, Stream::statistics);
+  const AttentionSizes s{.batch = 2, .heads = 4, .kv_heads = 2, .n_q = 3, .n_k = 5, .d_k = 2, .d_v = 3};
+  const AttentionCase in(random, s, DType::f64);
+  const Tensor bias(random_array(random, {1, 4, 3, 5}, DType::f64), true);
+  const auto f = [](std::span<const Tensor> x) {
+    const Mask mask = Mask::causal() & Mask::bias(x[3]);
+    return attention(x[0], x[1], x[2], {.heads = 4, .kv_heads = 2, .mask = mask}).out;
+  };
+  const GradcheckResult result = gradcheck(f, {in.q, in.k, in.v, bias});
+  EXPECT_TRUE(result) << result.message;
+}
+
+TEST(Attention, OneTensorAsQueryKeyAndValue) {
+  Random random(2, Stream::statistics);
+  const Tensor x(random_array(random, {2, 5, 6}, DType::f64), true);
+  const auto f = [](std::span<const Tensor> in) {
+    return attention(in[0], in[0], in[0], {.heads = 3, .mask = Mask::causal()}).out;
+  };
+  const GradcheckResult result = gradcheck(f, {x});
+  EXPECT_TRUE(result) << result.message;
+}
+
+TEST(Attention, PackedProjectionIsTheSameAsThree) {
+  Random random(3, Stream::statistics);
+  const std::int64_t d = 3;
+  const Tensor qkv(random_array(random, {2, 5, (4 + 2 * 2) * d}, DType::f32), true);
+  const AttentionOptions o{.heads = 4, .kv_heads = 2, .mask = Mask::causal()};
+  const Tensor packed = attention(qkv, o).out;
+  backward(sum(mul(packed, packed)));
+  const Array packed_gradient = qkv.grad().copy();
+  Tensor again = qkv;
+  again.clear_grad();
+  const Tensor q = slice(qkv, 2, 0, 4 * d);
+  const Tensor k = slice(qkv, 2, 4 * d, 6 * d);
+  const Tensor v = slice(qkv, 2, 6 * d, 8 * d);
+  const Tensor three = attention(q, k, v, o).out;
+  expect_same_bits(packed.value(), three.value());
+  backward(sum(mul(three, three)));
+  expect_same_bits(packed_gradient, qkv.grad());
+}
+
+TEST(Attention, SameBitsForAnyNumberOfThreads) {
+  Random random(4, Stream::statistics);
+  const AttentionSizes s{.batch = 8, .heads = 4, .kv_heads = 2, .n_q = 67, .n_k = 67, .d_k = 16, .d_v = 16};
+  const AttentionCase in(random, s, DType::f32);
+  std::vector<Array> first;
+  for (const int count : {1, 2, 3, 4, 8}) {
+    set_threads(count);
+    for (Tensor t : {in.q, in.k, in.v}) t.clear_grad();
+    const Tensor out =
+        attention(
+            in.q, in.k, in.v,
+            {.heads = 4, .kv_heads = 2, .mask = Mask::causal(), .dropout = 0.1, .dropout_key = {1, 1, 0}})
+            .out;
+    backward(sum(mul(out, out)));
+    const std::vector<Array> all{out.value(), in.q.grad().copy(), in.k.grad().copy(), in.v.grad().copy()};
+    if (first.empty()) first = all;
+    for (std::size_t i = 0; i < all.size(); ++i) expect_same_bits(all[i], first[i]);
+  }
+  set_threads(0);
+}
+
+TEST(HeadGate, MultipliesEachHeadAndIsDifferentiable) {
+  const Tensor z(Array::full({2, 3, 4}, 2, DType::f64), true);
+  const Tensor gate = Tensor::of<double>({2}, {0.5, 3}, true);
+  const Tensor out = head_gate(z, gate, 2);
+  EXPECT_EQ(out.value().at(0), 1);
+  EXPECT_EQ(out.value().at(3), 6);
+  Random random(5, Stream::statistics);
+  const Tensor x(random_array(random, {2, 3, 6}, DType::f64), true);
+  const Tensor shared(random_array(random, {3}, DType::f64), true);
+  const Tensor own(random_array(random, {2, 3}, DType::f64), true);
+  const auto f = [](std::span<const Tensor> in) { return head_gate(in[0], in[1], 3); };
+  EXPECT_TRUE(gradcheck(f, {x, shared}));
+  EXPECT_TRUE(gradcheck(f, {x, own}));
+  EXPECT_THROW(head_gate(z, Tensor::zeros({3}, DType::f64), 2), Error);
+}
+
+TEST(Rotary, TurnsPairsByPosition) {
+  const Tensor x = Tensor::of<double>({1, 2, 4}, {1, 2, 3, 4, 1, 2, 3, 4}, true);
+  const auto row = [&](RotaryPairing pairing, std::int64_t position) {
+    return rotary(x, {.heads = 1, .head_size = 4, .pairing = pairing})
+        .value()
+        .range(0, 1)
+        .reshape({2, 4})
+        .range(position, position + 1);
+  };
+  expect_close(row(RotaryPairing::neighbours, 1),
+               Array::of<double>({1, 4}, {-1.142640, 1.922076, 2.959851, 4.029800}), 1e-6);
+  expect_close(row(RotaryPairing::halves, 1),
+               Array::of<double>({1, 4}, {-1.984111, 1.959901, 2.462378, 4.019800}), 1e-6);
+  for (const auto pairing : {RotaryPairing::neighbours, RotaryPairing::halves}) {
+    expect_close(row(pairing, 0), Array::of<double>({1, 4}, {1, 2, 3, 4}), 0);
+    EXPECT_TRUE(gradcheck(
+        [&](std::span<const Tensor> in) {
+          return rotary(in[0], {.heads = 1, .head_size = 4, .pairing = pairing});
+        },
+        {x}));
+    // q turned to m times k turned to n depends on m − n alone.
+    const auto product = [&](std::int64_t m, std::int64_t n) {
+      const Tensor q = Tensor::of<double>({1, 1, 4}, {1, 0, 2, 1});
+      const Tensor k = Tensor::of<double>({1, 1, 4}, {2, 1, 0, 1});
+      const Tensor a = rotary(q, {.heads = 1, .head_size = 4, .pairing = pairing, .first_position = m});
+      const Tensor b = rotary(k, {.heads = 1, .head_size = 4, .pairing = pairing, .first_position = n});
+      return sum(mul(a, b)).item();
+    };
+    const double want = pairing == RotaryPairing::neighbours ? 1.116801 : -3.489682;
+    EXPECT_NEAR(product(2, 0), want, 1e-5);
+    EXPECT_NEAR(product(19, 17), want, 1e-5);
+  }
+  EXPECT_THROW(rotary(x, {.heads = 1, .head_size = 3}), Error);
+}
+
+}  // namespace
+}  // namespace headlab
