@@ -4,7 +4,7 @@
 
 #include "framework/ops/arithmetic.h"
 #include "framework/ops/linear.h"
-#include "framework/ops/shape.h"
+#include "framework/ops/shaping.h"
 
 namespace headlab {
 

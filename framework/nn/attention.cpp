@@ -3,7 +3,7 @@
 #include "framework/nn/step_context.h"
 #include "framework/ops/linear.h"
 #include "framework/ops/reduction.h"
-#include "framework/ops/shape.h"
+#include "framework/ops/shaping.h"
 
 namespace headlab {
 

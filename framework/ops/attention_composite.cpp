@@ -7,7 +7,7 @@
 #include "framework/ops/attention.h"
 #include "framework/ops/dropout.h"
 #include "framework/ops/matmul.h"
-#include "framework/ops/shape.h"
+#include "framework/ops/shaping.h"
 
 namespace headlab {
 

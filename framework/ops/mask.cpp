@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "framework/ops/arithmetic.h"
-#include "framework/ops/shape.h"
+#include "framework/ops/shaping.h"
 
 namespace headlab {
 

@@ -7,7 +7,7 @@
 #include "framework/autograd/backward.h"
 #include "framework/core/random.h"
 #include "framework/ops/attention.h"
-#include "framework/ops/shape.h"
+#include "framework/ops/shaping.h"
 #include "tests/support/goldens.h"
 
 namespace headlab {
