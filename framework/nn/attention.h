@@ -28,11 +28,11 @@ class MultiHeadAttention : public Module, public HeadLayer {
     bool bias = true;
     bool out_proj = true;  ///< without it the result is the heads' contexts side by side, heads·d_v wide
     double dropout = 0;    ///< of the weights, in training mode
-    std::optional<double> scale;   ///< of q·k; 1/√d_k unless given
-    std::optional<Rotary> rotary;  ///< turn queries and keys by position
-    bool cross = false;            ///< keys and values come from another sequence: only tells the laboratory
+    std::optional<double> scale = {};   ///< of q·k; 1/√d_k unless given
+    std::optional<Rotary> rotary = {};  ///< turn queries and keys by position
+    bool cross = false;  ///< keys and values come from another sequence: only tells the laboratory
     Init weights = Init::xavier_uniform();
-    std::optional<Init> out_weights;  ///< the other ones' rule unless given
+    std::optional<Init> out_weights = {};  ///< the other ones' rule unless given
   };
   /// Where kdim and vdim are d_model, one parameter qkv.weight [(heads + 2·kv_heads)·d, d_model] holds W_Q,
   /// W_K and W_V (initialised as three); else q.weight, k.weight and v.weight. Head i owns rows i·d … (i+1)·d

@@ -19,7 +19,7 @@ class FeedForward : public Module {
     bool bias = true;
     double dropout = 0;  ///< of the result
     Init weights = Init::xavier_uniform();
-    std::optional<Init> down_weights;  ///< the other one's rule unless given
+    std::optional<Init> down_weights = {};  ///< the other one's rule unless given
   };
   explicit FeedForward(const Options& options);
   /// x [..., d_model] → [..., d_model]

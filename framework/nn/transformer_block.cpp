@@ -43,11 +43,11 @@ TransformerBlock::TransformerBlock(const Options& o)
 
 Tensor TransformerBlock::operator()(const Tensor& x, const Mask& mask, const Memory& memory) {
   Tensor y = residual(x, order_, norm_attn,
-                      [&](const Tensor& in) { return dropout_(attn(in, {.mask = mask}).out); });
+                      [&](const Tensor& in) { return dropout_((*attn)(in, {.mask = mask}).out); });
   if (cross) {
     check(static_cast<bool>(memory.value), "TransformerBlock", "cross attention needs a memory");
     y = residual(y, order_, *norm_cross, [&](const Tensor& in) {
-      return dropout_((*cross)(in, memory.value, memory.value, {.mask = memory.mask}).out);
+      return dropout_((**cross)(in, memory.value, memory.value, {.mask = memory.mask}).out);
     });
   }
   if (mlp) y = residual(y, order_, *norm_mlp, [&](const Tensor& in) { return (*mlp)(in); });

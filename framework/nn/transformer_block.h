@@ -18,7 +18,7 @@ class TransformerBlock : public Module {
     MultiHeadAttention::Options attention =
         {};  ///< of self attention, and of cross attention but for `cross` and `rotary`
     bool cross_attention = false;
-    std::optional<FeedForward::Options> feed_forward;  ///< absent: attention only
+    std::optional<FeedForward::Options> feed_forward = {};  ///< absent: attention only
     Order order = Order::pre;
     bool norm_bias = true;
     double norm_epsilon = 1e-5;

@@ -15,7 +15,7 @@ struct AttentionOptions {
   std::int64_t heads = 1;
   std::int64_t kv_heads =
       0;  ///< 0: heads. Else divides heads: consecutive query heads share a key/value head
-  std::optional<double> scale;  ///< of q·k; 1/√d_k unless given
+  std::optional<double> scale = {};  ///< of q·k; 1/√d_k unless given
   Mask mask = {};
   bool weights = false;  ///< also return the weights
   double dropout = 0;    ///< probability of dropping a weight
