@@ -101,8 +101,8 @@ struct Dropping {
   /// y = keep ∘ x / (1 − p) for the weights of one head; x and y may be the same.
   template <class T>
   void apply(const T* x, T* y, std::int64_t piece, std::int64_t n) const {
-    kernels::dropout(x, y, n, p,
-                     {key.key, key.counter, key.first_element + static_cast<std::uint64_t>(piece * n)});
+    kernels::dropout({key.key, key.counter, key.first_element + static_cast<std::uint64_t>(piece * n)}, p, x,
+                     y, n);
   }
 };
 
