@@ -1,0 +1,30 @@
+// Which of a model's answers on the held-out set are right, with the right input before each (teacher
+// forcing).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "framework/data/task.h"
+#include "framework/train/model.h"
+
+namespace headlab {
+
+struct Answers {
+  std::vector<double> readouts;  ///< share right, one per read-out, over its scored positions
+  double pooled = 0;             ///< over all scored (position, read-out) pairs
+  double position = 0;           ///< share of scored positions where every scored read-out is right
+  double sequence = 0;           ///< share of sequences where every scored pair is right
+  std::int64_t pairs = 0, positions = 0, sequences = 0;
+
+  /// The one that the task counts. Under greedy decoding a sequence is right exactly when it is right with
+  /// teacher forcing: each token follows from a right prefix.
+  double accuracy(Accuracy kind) const { return kind == Accuracy::pooled ? pooled : sequence; }
+};
+
+/// In evaluation mode, without recording. The class with the largest logit is the answer, ties to the lower
+/// class. Errors: logits of another shape than the needs imply; a batch size below 1.
+Answers answers(Model& model, const Task& task, std::uint64_t seed, HeldOut part = HeldOut::score,
+                std::int64_t batch_size = 64);
+
+}  // namespace headlab
