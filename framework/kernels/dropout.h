@@ -18,8 +18,10 @@ struct DropoutKey {
 
 namespace kernels {
 
-/// Element e is dropped when word e % 4 of philox(key, counter, e / 4) is below p·2^32. Preconditions for all
-/// of these: 0 <= p <= 1.
+// Preconditions: 0 <= p <= 1, and elements below 2^63.
+//
+// Elements come in blocks of 64, sixteen counters a block: element 64 k + 16 j + l belongs to word j of
+// philox(key, counter, 16 k + l), and is dropped when that word is below p·2^32 (rounded).
 
 /// factors[i] = 0 for dropped elements, 1/(1-p) for the others.
 void dropout_factors(DropoutKey key, double p, float* factors, std::int64_t n);

@@ -116,6 +116,13 @@ HEADLAB_INLINE i32x16 operator|(i32x16 a, i32x16 b) { return {_mm512_or_si512(a.
 HEADLAB_INLINE i32x16 operator^(i32x16 a, i32x16 b) { return {_mm512_xor_si512(a.v, b.v)}; }
 HEADLAB_INLINE mask16 operator<(i32x16 a, i32x16 b) { return {_mm512_cmplt_epi32_mask(a.v, b.v)}; }
 HEADLAB_INLINE mask16 operator==(i32x16 a, i32x16 b) { return {_mm512_cmpeq_epi32_mask(a.v, b.v)}; }
+/// The low and the high halves of the 64-bit products of unsigned lanes.
+HEADLAB_INLINE void multiply_wide(i32x16 a, i32x16 b, i32x16& low, i32x16& high) {
+  const __m512i even = _mm512_mul_epu32(a.v, b.v);
+  const __m512i odd = _mm512_mul_epu32(_mm512_srli_epi64(a.v, 32), _mm512_srli_epi64(b.v, 32));
+  low = {_mm512_mask_blend_epi32(0xAAAA, even, _mm512_slli_epi64(odd, 32))};
+  high = {_mm512_mask_blend_epi32(0xAAAA, _mm512_srli_epi64(even, 32), odd)};
+}
 template <int count>
 HEADLAB_INLINE i32x16 shift_left(i32x16 x) {
   return {_mm512_slli_epi32(x.v, count)};
@@ -312,6 +319,18 @@ HEADLAB_INLINE mask16 operator<(i32x16 a, i32x16 b) {
 HEADLAB_INLINE mask16 operator==(i32x16 a, i32x16 b) {
   return {_mm256_castsi256_ps(_mm256_cmpeq_epi32(a.lo, b.lo)),
           _mm256_castsi256_ps(_mm256_cmpeq_epi32(a.hi, b.hi))};
+}
+namespace detail {
+HEADLAB_INLINE void multiply_wide(__m256i a, __m256i b, __m256i& low, __m256i& high) {
+  const __m256i even = _mm256_mul_epu32(a, b);
+  const __m256i odd = _mm256_mul_epu32(_mm256_srli_epi64(a, 32), _mm256_srli_epi64(b, 32));
+  low = _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xAA);
+  high = _mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xAA);
+}
+}  // namespace detail
+HEADLAB_INLINE void multiply_wide(i32x16 a, i32x16 b, i32x16& low, i32x16& high) {
+  detail::multiply_wide(a.lo, b.lo, low.lo, high.lo);
+  detail::multiply_wide(a.hi, b.hi, low.hi, high.hi);
 }
 template <int count>
 HEADLAB_INLINE i32x16 shift_left(i32x16 x) {

@@ -1,6 +1,7 @@
 #include "framework/ops/reduction.h"
 
 #include "framework/autograd/node.h"
+#include "framework/core/parallel.h"
 #include "framework/kernels/broadcast.h"
 #include "framework/kernels/maximum.h"
 #include "framework/kernels/permute.h"
@@ -111,7 +112,10 @@ Tensor max_over(const Tensor& x, kernels::Axes axes, bool keep_axes) {
                     const T* g = dy.data<T>();
                     const auto* place = places.data<std::int64_t>();
                     T* out = to.array.data<T>();
-                    for (std::int64_t k = 0; k < dy.size(); ++k) out[place[k]] += g[k];
+                    constexpr Cost cost{.flops = 4, .bytes = 40};
+                    parallel_for(dy.size(), 4096, cost, [&](std::int64_t begin, std::int64_t end) {
+                      for (std::int64_t k = begin; k < end; ++k) out[place[k]] += g[k];
+                    });
                   });
                 });
 }

@@ -14,12 +14,13 @@ const DropoutKey key{.key = 0x123456789ABCDEF, .counter = 77, .first_element = 0
 
 TEST(Dropout, PatternIsAFunctionOfKeyCounterAndElement) {
   const double p = 0.3;
-  for (const std::uint64_t first : {0ULL, 1ULL, 2ULL, 3ULL, (1ULL << 34U) - 5}) {
+  for (const std::uint64_t first : {0ULL, 1ULL, 2ULL, 3ULL, 17ULL, 63ULL, (1ULL << 34U) - 5}) {
     const DropoutKey here{key.key, key.counter, first};
     const Tensor y = dropout(Tensor::full({211}, 1, DType::f64), p, here);
     for (std::int64_t i = 0; i < 211; ++i) {
       const std::uint64_t e = first + static_cast<std::uint64_t>(i);
-      const bool dropped = philox(key.key, key.counter, e / 4)[e % 4] < std::nearbyint(p * 0x1p32);
+      const std::uint32_t word = philox(key.key, key.counter, e / 64 * 16 + e % 16)[e / 16 % 4];
+      const bool dropped = word < std::nearbyint(p * 0x1p32);
       ASSERT_EQ(y.value().at(i), dropped ? 0 : 1 / (1 - p)) << first << "+" << i;
     }
   }
