@@ -15,11 +15,6 @@ namespace {
 constexpr std::int64_t block = 1024;
 constexpr std::int64_t elements = 16384;  // of a chunk of the elementwise loops
 
-Cost row_cost(std::int64_t classes, std::size_t bytes) {
-  const double n = static_cast<double>(classes);
-  return {.flops = 24 * n, .bytes = static_cast<double>(bytes) * n};
-}
-
 template <class T>
 struct LogSum {
   T top, log_sum;
@@ -53,7 +48,7 @@ template <class T>
 void cross_entropy_any(const T* x, Scores scores, T* loss, T* top, T* log_sum) {
   using V = Lanes<T>;
   const std::int64_t n = scores.classes;
-  const Cost cost = row_cost(n, sizeof(T));
+  const Cost cost = price<T>(0.7, n);
   const T smoothing = static_cast<T>(scores.smoothing);
   const T share = static_cast<T>(scores.smoothing / static_cast<double>(n));
   const T sure = static_cast<T>(1 - scores.smoothing);
@@ -85,7 +80,7 @@ void cross_entropy_backward_any(const T* x, Scores scores, const T* top, const T
                                 bool accumulate) {
   using V = Lanes<T>;
   const std::int64_t n = scores.classes;
-  const Cost cost = row_cost(n, 3 * sizeof(T));
+  const Cost cost = price<T>(0.5, n);
   const V share = broadcast(static_cast<T>(scores.smoothing / static_cast<double>(n)));
   const T sure = scale * static_cast<T>(1 - scores.smoothing);
   parallel_for(scores.rows, grain_for(cost), cost, [&](std::int64_t begin, std::int64_t end) {
@@ -112,7 +107,7 @@ template <class T>
 double squared_distance_any(const T* a, const T* b, std::int64_t n) {
   using V = Lanes<T>;
   std::vector<double> partials(static_cast<std::size_t>((n + elements - 1) / elements));
-  parallel_for(n, elements, {.flops = 3, .bytes = 2 * sizeof(T)}, [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(n, elements, price<T>(0.1, 1), [&](std::int64_t begin, std::int64_t end) {
     V sum = broadcast(T{0});
     for_lanes<T>(end - begin, [&](std::int64_t j, auto part) {
       const V d = get(a + begin + j, part) - get(b + begin + j, part);
@@ -129,7 +124,7 @@ template <class T>
 void scaled_difference_any(const T* a, const T* b, T scale, T* out, std::int64_t n, bool accumulate) {
   using V = Lanes<T>;
   const V factor = broadcast(scale);
-  parallel_for(n, elements, {.flops = 3, .bytes = 4 * sizeof(T)}, [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(n, elements, price<T>(0.15, 1), [&](std::int64_t begin, std::int64_t end) {
     for_lanes<T>(end - begin, [&](std::int64_t j, auto part) {
       T* to = out + begin + j;
       const V g = factor * (get(a + begin + j, part) - get(b + begin + j, part));

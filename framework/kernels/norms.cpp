@@ -8,16 +8,11 @@ namespace headlab::kernels {
 
 namespace {
 
-Cost row_cost(std::int64_t n, double flops, std::size_t bytes) {
-  return {.flops = flops * static_cast<double>(n),
-          .bytes = static_cast<double>(bytes) * static_cast<double>(n)};
-}
-
 template <Norm kind, class T>
 void norm_rows(const T* x, const T* gain, const T* bias, T eps, T* y, T* mean, T* r, Rows shape) {
   using V = Lanes<T>;
   const std::int64_t n = shape.n;
-  const Cost cost = row_cost(n, 10, 4 * sizeof(T));
+  const Cost cost = price<T>(0.3, n);
   parallel_for(shape.rows, grain_for(cost), cost, [=](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       const T* from = x + i * n;
@@ -58,7 +53,7 @@ void backward_rows(const T* x, const T* gain, const T* mean, const T* r, const T
   using V = Lanes<T>;
   const std::int64_t n = shape.n;
   const std::int64_t chunk = chunk_rows(shape.rows);
-  parallel_for(shape.rows, chunk, row_cost(n, 16, 5 * sizeof(T)), [=](std::int64_t begin, std::int64_t end) {
+  parallel_for(shape.rows, chunk, price<T>(0.4, n), [=](std::int64_t begin, std::int64_t end) {
     T* dgain = out.gain_partials ? out.gain_partials + begin / chunk * n : nullptr;
     T* dbias = out.bias_partials ? out.bias_partials + begin / chunk * n : nullptr;
     for (std::int64_t i = begin; i < end; ++i) {

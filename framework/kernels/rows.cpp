@@ -14,10 +14,9 @@ namespace {
 // Runs `row(offset)` for each line of a last axis, `lines(offset, part)` for `width` neighbouring lines of an
 // inner one.
 template <class T, class Row, class Lines>
-void along(Axis axis, double flops, const Row& row, const Lines& lines_of) {
+void along(Axis axis, double nanoseconds, const Row& row, const Lines& lines_of) {
   if (axis.n == 0) return;
-  const double n = static_cast<double>(axis.n);
-  const Cost line{.flops = flops * n, .bytes = 3.0 * sizeof(T) * n};
+  const Cost line = price<T>(nanoseconds, axis.n);
   if (axis.inner == 1) {
     parallel_for(axis.outer, grain_for(line), line, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) row(i * axis.n);
@@ -25,8 +24,7 @@ void along(Axis axis, double flops, const Row& row, const Lines& lines_of) {
     return;
   }
   const std::int64_t bundles = (axis.inner + width<T> - 1) / width<T>;
-  const double each = static_cast<double>(std::min(width<T>, axis.inner));
-  const Cost bundle{.flops = line.flops * each, .bytes = line.bytes * each};
+  const Cost bundle = price<T>(nanoseconds, axis.n * std::min(width<T>, axis.inner));
   parallel_for(axis.outer * bundles, grain_for(bundle), bundle, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       const std::int64_t j = i % bundles * width<T>;
@@ -62,7 +60,7 @@ Lanes<T> lines_max(const T* x, Axis axis, Part part) {
 template <class T>
 void softmax_any(const T* x, T* y, Axis axis) {
   along<T>(
-      axis, 24,
+      axis, 0.5,
       [&](std::int64_t offset) {
         const T* from = x + offset;
         T* to = y + offset;
@@ -97,7 +95,7 @@ void softmax_any(const T* x, T* y, Axis axis) {
 template <class T>
 void log_softmax_any(const T* x, T* y, Axis axis) {
   along<T>(
-      axis, 24,
+      axis, 0.5,
       [&](std::int64_t offset) {
         const T* from = x + offset;
         const Lanes<T> m = broadcast(row_max(from, axis.n));
@@ -123,14 +121,14 @@ void log_softmax_any(const T* x, T* y, Axis axis) {
 
 // Both backward passes: a sum of term(y, dy) along the axis, then dx (+)= result(y, dy, sum).
 template <class T, class Term, class Result>
-void backward_any(const T* y, const T* dy, T* dx, Axis axis, bool accumulate, double flops, const Term& term,
-                  const Result& result) {
+void backward_any(const T* y, const T* dy, T* dx, Axis axis, bool accumulate, double nanoseconds,
+                  const Term& term, const Result& result) {
   const auto write = [&](std::int64_t i, Lanes<T> sum, auto part) {
     const Lanes<T> g = result(get(y + i, part), get(dy + i, part), sum);
     put(dx + i, accumulate ? get(dx + i, part) + g : g, part);
   };
   along<T>(
-      axis, flops,
+      axis, nanoseconds,
       [&](std::int64_t offset) {
         Lanes<T> sum = broadcast(T{0});
         for_lanes<T>(axis.n, [&](std::int64_t j, auto part) {
@@ -153,14 +151,14 @@ template <class T>
 void softmax_backward_any(const T* y, const T* dy, T* dx, Axis axis, bool accumulate) {
   using V = Lanes<T>;
   backward_any(
-      y, dy, dx, axis, accumulate, 5, [](V p, V g, V sum) { return fma(p, g, sum); },
+      y, dy, dx, axis, accumulate, 0.2, [](V p, V g, V sum) { return fma(p, g, sum); },
       [](V p, V g, V sum) { return p * (g - sum); });
 }
 template <class T>
 void log_softmax_backward_any(const T* y, const T* dy, T* dx, Axis axis, bool accumulate) {
   using V = Lanes<T>;
   backward_any(
-      y, dy, dx, axis, accumulate, 24, [](V, V g, V sum) { return sum + g; },
+      y, dy, dx, axis, accumulate, 0.4, [](V, V g, V sum) { return sum + g; },
       [](V p, V g, V sum) { return fnma(exp(p), sum, g); });
 }
 
@@ -179,17 +177,15 @@ void column_sums_any(const T* x, std::int64_t rows, std::int64_t n, T* out, bool
   if (chunks <= 1) return sum_rows(x, rows, out, accumulate);
   Array partials(Shape{chunks, n}, dtype_of<T>);
   T* partial = partials.template data<T>();
-  const double per_row = static_cast<double>(n);
-  parallel_for(rows, chunk, {.flops = per_row, .bytes = sizeof(T) * per_row},
-               [&](std::int64_t begin, std::int64_t end) {
-                 sum_rows(x + begin * n, end - begin, partial + begin / chunk * n, false);
-               });
+  parallel_for(rows, chunk, price<T>(0.06, n), [&](std::int64_t begin, std::int64_t end) {
+    sum_rows(x + begin * n, end - begin, partial + begin / chunk * n, false);
+  });
   sum_rows(partial, chunks, out, accumulate);
 }
 
 template <class T>
 void repeat_row_any(const T* row, std::int64_t rows, std::int64_t n, T* out) {
-  const Cost cost{.bytes = static_cast<double>(sizeof(T)) * static_cast<double>(n)};
+  const Cost cost = price<T>(0.06, n);
   parallel_for(rows, grain_for(cost), cost, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) std::copy_n(row, n, out + i * n);
   });
@@ -197,7 +193,7 @@ void repeat_row_any(const T* row, std::int64_t rows, std::int64_t n, T* out) {
 
 }  // namespace
 
-std::int64_t chunk_rows(std::int64_t rows) { return std::max<std::int64_t>(32, (rows + 63) / 64); }
+std::int64_t chunk_rows(std::int64_t rows) { return std::max<std::int64_t>(64, (rows + 31) / 32); }
 
 void softmax(const float* x, float* y, Axis axis) { softmax_any(x, y, axis); }
 void softmax(const double* x, double* y, Axis axis) { softmax_any(x, y, axis); }

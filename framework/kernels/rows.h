@@ -35,7 +35,7 @@ void log_softmax_backward(const double* y, const double* dy, double* dx, Axis ax
 /// chunks in order.
 void column_sums(const float* x, std::int64_t rows, std::int64_t n, float* out, bool accumulate);
 void column_sums(const double* x, std::int64_t rows, std::int64_t n, double* out, bool accumulate);
-/// How many rows share one partial sum: from the number of rows alone, so that at most 64 partial sums exist.
+/// How many rows share one partial sum: from the number of rows alone, so that at most 32 partial sums exist.
 std::int64_t chunk_rows(std::int64_t rows);
 
 /// out[i, j] = row[j] for out of [rows, n].

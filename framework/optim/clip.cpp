@@ -15,12 +15,12 @@ namespace {
 using Piece = ParameterBuffer::Piece;
 
 template <class F>
-void for_pieces(const std::vector<Piece>& pieces, DType dtype, const F& f) {
+void for_pieces(const std::vector<Piece>& pieces, const F& f) {
   std::int64_t numbers = 0;
   for (const Piece& piece : pieces) numbers += piece.size;
   const double average =
       static_cast<double>(numbers) / static_cast<double>(std::max<std::size_t>(pieces.size(), 1));
-  const Cost cost{.flops = 2 * average, .bytes = static_cast<double>(bytes_of(dtype)) * average};
+  const Cost cost{.flops = 2.5 * average};  // 0.15 ns a number, as measured
   parallel_for(static_cast<std::int64_t>(pieces.size()), 1, cost, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i)
       f(static_cast<std::size_t>(i), pieces[static_cast<std::size_t>(i)]);
@@ -33,7 +33,7 @@ double norm_of(const ParameterBuffer& parameters, const std::vector<Piece>& piec
   int exponent = 0;
   if (gradients.dtype() == DType::f64) {
     // The square of an f64 number may overflow: divide by the power of two next to the largest.
-    for_pieces(pieces, DType::f64, [&](std::size_t i, const Piece& piece) {
+    for_pieces(pieces, [&](std::size_t i, const Piece& piece) {
       partials[i] = kernels::largest_magnitude(gradients.data<double>() + piece.offset, piece.size);
     });
     double largest = 0;
@@ -46,7 +46,7 @@ double norm_of(const ParameterBuffer& parameters, const std::vector<Piece>& piec
   const double factor = std::ldexp(1.0, -exponent);
   dispatch(gradients.dtype(), "clip", [&](auto zero) {
     using T = decltype(zero);
-    for_pieces(pieces, gradients.dtype(), [&](std::size_t i, const Piece& piece) {
+    for_pieces(pieces, [&](std::size_t i, const Piece& piece) {
       partials[i] = kernels::sum_of_squares(gradients.data<T>() + piece.offset, piece.size, factor);
     });
   });
@@ -79,7 +79,7 @@ Clipping clip_gradients(ParameterBuffer& parameters, double limit) {
   Array& gradients = parameters.gradients();
   dispatch(gradients.dtype(), "clip", [&](auto zero) {
     using T = decltype(zero);
-    for_pieces(pieces, gradients.dtype(), [&](std::size_t, const Piece& piece) {
+    for_pieces(pieces, [&](std::size_t, const Piece& piece) {
       if (shrink < 1) kernels::scale(gradients.data<T>() + piece.offset, piece.size, shrink);
       kernels::scale(gradients.data<T>() + piece.offset, piece.size, factor);
     });

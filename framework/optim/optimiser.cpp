@@ -34,8 +34,7 @@ void Optimiser::step(double lr) {
   Array values = parameters_.values();
   const Array& gradients = parameters_.gradients();
   const double average = static_cast<double>(numbers) / static_cast<double>(pieces.size());
-  const Cost cost{.flops = 15 * average,
-                  .bytes = 7 * static_cast<double>(bytes_of(values.dtype())) * average};
+  const Cost cost{.flops = 8 * average};  // half a nanosecond a number, as measured
   parallel_for(static_cast<std::int64_t>(pieces.size()), 1, cost, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       const ParameterBuffer::Piece& piece = pieces[static_cast<std::size_t>(i)];

@@ -9,7 +9,7 @@ namespace headlab {
 
 namespace {
 constexpr std::int64_t alignment = 64;
-constexpr std::int64_t piece_size = 8192;
+constexpr std::int64_t piece_size = 16384;
 }  // namespace
 
 ParameterBuffer::ParameterBuffer(std::vector<Parameter> parameters) {

@@ -194,8 +194,8 @@ TEST(Optimisers, ErrorsNameTheOption) {
 }
 
 TEST(Optimisers, SameBitsForAnyNumberOfThreads) {
-  const Array start = random_array({50'021}, 1).to(DType::f32);
-  const Array gradient = random_array({50'021}, 2).to(DType::f32);
+  const Array start = random_array({100'003}, 1).to(DType::f32);
+  const Array gradient = random_array({100'003}, 2).to(DType::f32);
   for (const bool sgd : {false, true}) {
     expect_same_bits_for_any_threads([&] {
       const Tensor w(start, true);
