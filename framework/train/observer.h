@@ -32,8 +32,10 @@ class Observer {
   virtual ~Observer() = default;
   virtual void on_start(Model& /*model*/, const Task& /*task*/, std::int64_t /*first_step*/,
                         std::int64_t /*steps*/) {}
+  /// `step` steps are done, counted from 0.
   virtual void before_step(Model& /*model*/, std::int64_t /*step*/) {}
   virtual void on_step(Model& /*model*/, const StepReport& /*report*/) {}
+  /// After `step` steps; the model is back in training mode.
   virtual void on_evaluation(Model& /*model*/, std::int64_t /*step*/, const Evaluation& /*evaluation*/) {}
   virtual void on_end(Model& /*model*/) {}
 };

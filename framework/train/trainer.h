@@ -4,45 +4,34 @@
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
-#include <string>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "framework/data/task.h"
+#include "framework/nn/module.h"
 #include "framework/train/model.h"
 #include "framework/train/observer.h"
+#include "framework/train/run_config.h"
 
 namespace headlab {
 
-/// Everything that fixes a training's numbers: kept in the run folder as config.json and in every checkpoint,
-/// hashed by sweeps.
-struct RunConfig {
-  std::string task;  ///< a task's name, or the path of a text file
-  Needs needs;
-  Recipe recipe;
-  std::uint64_t seed = 0;
-  std::int64_t accumulation = 1;  ///< micro-batches a step; recipe.batch examples in all
-};
-nlohmann::json to_json(const RunConfig& config);
-/// Error: a field is missing or has the wrong type (named).
-RunConfig run_config_from_json(const nlohmann::json& json);
-
 struct TrainOptions {
-  std::filesystem::path run;          ///< run folder, already made; empty: nothing is written
-  bool resume = false;                ///< continue from run/checkpoints/last.safetensors
+  /// Run folder; empty: nothing is written. Made when it is not there, and tried out before training. A new
+  /// training is refused where there is a checkpoint or the config.json of another run.
+  std::filesystem::path run;
+  /// Continue from run/checkpoints/last.safetensors; from the start where a run has not got that far.
+  bool resume = false;
   std::int64_t evaluate_every = 0;    ///< steps; 0: only at the end
   std::int64_t checkpoint_every = 0;  ///< steps; 0: at the end and when interrupted only
-  std::int64_t log_every = 1;         ///< lines of metrics.jsonl
-  bool snapshots = true;              ///< weights at ≤ 20 log-spaced steps, first and last included
+  std::int64_t log_every = 1;         ///< steps a line of metrics.jsonl; the last and evaluated ones have one
+  bool snapshots = true;              ///< weights at ≤ 20 log-spaced steps, 0 and the last included
   std::vector<Observer*> observers;   ///< not owned
-  const std::atomic<bool>* stop =
-      nullptr;  ///< when it turns true the step is finished, a checkpoint is saved, training ends
+  /// When it turns true the step is finished, a checkpoint is saved, training ends.
+  const std::atomic<bool>* stop = nullptr;
 };
 
 struct TrainResult {
   std::int64_t steps = 0;  ///< done in all, earlier ones of a resumed run included
-  double train_loss = 0;   ///< of the last step
+  double train_loss = 0;   ///< of the last step of this call
   Evaluation evaluation;   ///< of the final model on the held-out set (not when interrupted)
   std::int64_t parameters = 0;
   double seconds = 0;  ///< of this call
@@ -52,9 +41,15 @@ struct TrainResult {
 };
 
 /// Trains from the first step (initialises the model from the seed) or resumes. The same config gives the
-/// same bits for any number of threads, repeats, and any number of interruptions. Errors: a loss that is not
-/// finite (names step and loss; the last good checkpoint stays); a checkpoint of another config (names the
-/// field); files that cannot be written.
+/// same bits for any number of threads, repeats, and any number of interruptions. The best checkpoint is the
+/// one of lowest validation loss among the evaluations. A step whose gradient is not finite changes nothing
+/// and is reported as skipped. Afterwards the parameters live in one flat buffer. Trainings in different
+/// threads do not disturb each other. Errors: settings that contradict each other, and a folder that cannot
+/// be written, before the first step; a loss that is not finite (names step and loss; the last good
+/// checkpoint stays); a checkpoint of another config or vocabulary (names the field); a write that fails.
 TrainResult train(Model& model, const Task& task, const RunConfig& config, const TrainOptions& options = {});
+
+/// Whether a recipe's weight decay applies to parameters of this role: never to biases and norm gains.
+bool decays(Role role, const Recipe& recipe);
 
 }  // namespace headlab
