@@ -12,11 +12,11 @@ constexpr std::int64_t alignment = 64;
 constexpr std::int64_t piece_size = 16384;
 }  // namespace
 
-ParameterBuffer::ParameterBuffer(std::vector<Parameter> parameters) {
+ParameterBuffer::ParameterBuffer(std::vector<OptimisedParameter> parameters) {
   DType dtype = DType::f32;
   std::int64_t total = 0;
   std::map<std::string, const Tensor*> by_name;
-  for (const Parameter& parameter : parameters) {
+  for (const OptimisedParameter& parameter : parameters) {
     const Tensor& tensor = parameter.tensor;
     check(tensor.is_leaf(), "parameters", "'{}' is {}", parameter.name,
           tensor ? "a computed tensor, not a leaf" : "undefined");

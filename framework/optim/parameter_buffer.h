@@ -10,7 +10,7 @@
 
 namespace headlab {
 
-struct Parameter {
+struct OptimisedParameter {
   std::string name;
   Tensor tensor;
   bool decay = true;  ///< weight decay: for matrices and embeddings, not for biases and gains of norms
@@ -24,7 +24,7 @@ class ParameterBuffer {
   /// that are one and the same (tied weights) the first counts; those that need no gradient (frozen) are left
   /// out. Errors, before anything is moved: an undefined or computed tensor, two tensors of one name, types
   /// that differ.
-  explicit ParameterBuffer(std::vector<Parameter> parameters);
+  explicit ParameterBuffer(std::vector<OptimisedParameter> parameters);
   ParameterBuffer(const ParameterBuffer&) = delete;
   ParameterBuffer& operator=(const ParameterBuffer&) = delete;
 

@@ -16,7 +16,7 @@ struct Outcome {
 };
 template <class T>
 Outcome clip(const std::vector<T>& gradient, double limit = 1) {
-  const Parameter w = parameter_of("w", std::vector<T>(gradient.size()));
+  const OptimisedParameter w = parameter_of("w", std::vector<T>(gradient.size()));
   ParameterBuffer buffer({w, parameter_of<T>("without", {7})});
   buffer.gradients().fill(1e30);  // what a parameter without a gradient holds must not count
   give_gradient(w.tensor, Array::of<T>(w.tensor.shape(), gradient));
@@ -29,18 +29,19 @@ TEST(Clip, AgreesWithTheGoldens) {
   for (const std::string name : {"clip_over", "clip_under"}) {
     for (const DType dtype : {DType::f64, DType::f32}) {
       const double tolerance = dtype == DType::f64 ? 1e-10 : 1e-5;
-      std::vector<Parameter> parameters;
+      std::vector<OptimisedParameter> parameters;
       for (const std::string i : {"0", "1"}) {
         const Array gradient = golden(name + ".g" + i, dtype);
         parameters.push_back({i, Tensor(Array::zeros(gradient.shape(), dtype), true), true});
       }
       ParameterBuffer buffer(parameters);
-      for (const Parameter& p : parameters) give_gradient(p.tensor, golden(name + ".g" + p.name, dtype));
+      for (const OptimisedParameter& p : parameters)
+        give_gradient(p.tensor, golden(name + ".g" + p.name, dtype));
       const Clipping clipping = clip_gradients(buffer, golden.find_case(name)["limit"]);
       const double norm = golden(name + ".norm").at(0);
       EXPECT_NEAR(clipping.norm, norm, tolerance * norm);
       EXPECT_EQ(clipping.clipped, name == "clip_over");
-      for (const Parameter& p : parameters) {
+      for (const OptimisedParameter& p : parameters) {
         expect_close(p.tensor.grad(), golden(name + ".clipped" + p.name), tolerance, name);
       }
     }

@@ -49,7 +49,7 @@ TEST(Optimisers, AgreeWithTheGoldens) {
 
 // One parameter 1.0, the given gradients, one step each.
 double adam(const std::vector<double>& gradients, double eps) {
-  const Parameter w = parameter_of<float>("w", {1});
+  const OptimisedParameter w = parameter_of<float>("w", {1});
   ParameterBuffer buffer({w});
   AdamW optimiser(buffer, {.eps = eps, .weight_decay = 0});
   for (const double g : gradients) {
@@ -68,14 +68,14 @@ TEST(AdamW, WorkedExamples) {
 }
 
 TEST(AdamW, DecaysMatricesAndTiedWeightsOnce) {
-  const Parameter matrix = parameter_of<float>("matrix", {2});
-  const Parameter bias = parameter_of<float>("bias", {2}, false);
-  const Parameter gain = parameter_of<float>("gain", {1}, false);
-  const Parameter embedding = parameter_of<float>("embedding", {2});
+  const OptimisedParameter matrix = parameter_of<float>("matrix", {2});
+  const OptimisedParameter bias = parameter_of<float>("bias", {2}, false);
+  const OptimisedParameter gain = parameter_of<float>("gain", {1}, false);
+  const OptimisedParameter embedding = parameter_of<float>("embedding", {2});
   ParameterBuffer buffer({matrix, bias, gain, embedding, {"head", embedding.tensor, true}});
   EXPECT_EQ(buffer.decayed(), (std::vector<std::string>{"matrix", "embedding"}));
   AdamW optimiser(buffer, {.weight_decay = 0.1});
-  for (const Parameter& p : {matrix, bias, gain, embedding, embedding})
+  for (const OptimisedParameter& p : {matrix, bias, gain, embedding, embedding})
     give_gradient(p.tensor, Array::zeros({1}));
   optimiser.step(0.1);
   EXPECT_NEAR(matrix.tensor.value().at(0), 1.98, 1e-6);
@@ -86,8 +86,8 @@ TEST(AdamW, DecaysMatricesAndTiedWeightsOnce) {
 
 TEST(Optimisers, AParameterWithoutAGradientIsNotTouched) {
   for (const bool sgd : {false, true}) {
-    const Parameter a = parameter_of<float>("a", {1, 2});
-    const Parameter b = parameter_of<float>("b", {3, 4});
+    const OptimisedParameter a = parameter_of<float>("a", {1, 2});
+    const OptimisedParameter b = parameter_of<float>("b", {3, 4});
     ParameterBuffer buffer({a, b});
     std::unique_ptr<Optimiser> optimiser;
     if (sgd) {
@@ -131,8 +131,8 @@ TEST(Optimisers, AStepBetweenForwardAndBackwardIsAnError) {
 
 TEST(Optimisers, StateGoesOutAndIn) {
   const auto run = [](bool interrupted) {
-    const Parameter a = parameter_of<float>("a", {1, 2, 3});
-    const Parameter b = parameter_of<float>("b", {4});
+    const OptimisedParameter a = parameter_of<float>("a", {1, 2, 3});
+    const OptimisedParameter b = parameter_of<float>("b", {4});
     ParameterBuffer buffer({a, b});
     auto optimiser = std::make_unique<AdamW>(buffer);
     for (int i = 0; i < 6; ++i) {
@@ -152,7 +152,7 @@ TEST(Optimisers, StateGoesOutAndIn) {
 }
 
 TEST(Optimisers, RefuseAStateThatDoesNotFit) {
-  const Parameter a = parameter_of<float>("a", {1, 2, 3});
+  const OptimisedParameter a = parameter_of<float>("a", {1, 2, 3});
   ParameterBuffer buffer({a});
   AdamW optimiser(buffer);
   give_gradient(a.tensor, Array::full({3}, 1));

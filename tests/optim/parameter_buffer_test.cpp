@@ -10,10 +10,10 @@ namespace headlab {
 namespace {
 
 TEST(ParameterBuffer, LaysParametersOutAtMultiplesOf64Bytes) {
-  const Parameter a = parameter_of<float>("a", {1, 2, 3});
-  const Parameter b = parameter_of<float>("b", std::vector<float>(17, 4), false);
-  const Parameter c = parameter_of<float>("c", {});
-  const Parameter d = parameter_of<float>("d", {5});
+  const OptimisedParameter a = parameter_of<float>("a", {1, 2, 3});
+  const OptimisedParameter b = parameter_of<float>("b", std::vector<float>(17, 4), false);
+  const OptimisedParameter c = parameter_of<float>("c", {});
+  const OptimisedParameter d = parameter_of<float>("d", {5});
   ParameterBuffer buffer({a, b, c, d});
   ASSERT_EQ(buffer.segments().size(), 4U);
   EXPECT_EQ(buffer.segments()[1].offset, 16);
@@ -28,8 +28,8 @@ TEST(ParameterBuffer, LaysParametersOutAtMultiplesOf64Bytes) {
 }
 
 TEST(ParameterBuffer, GradientsArriveInTheFlatArray) {
-  const Parameter weight{"weight", Tensor(random_array({2, 3}, 1), true), true};
-  const Parameter bias{"bias", Tensor(random_array({2}, 2), true), false};
+  const OptimisedParameter weight{"weight", Tensor(random_array({2, 3}, 1), true), true};
+  const OptimisedParameter bias{"bias", Tensor(random_array({2}, 2), true), false};
   ParameterBuffer buffer({weight, bias});
   const Tensor x(random_array({1, 3}, 3));
   EXPECT_FALSE(buffer.segments()[0].touched());
@@ -45,9 +45,9 @@ TEST(ParameterBuffer, GradientsArriveInTheFlatArray) {
 }
 
 TEST(ParameterBuffer, TiedOnceFrozenNotAtAll) {
-  const Parameter tied = parameter_of<float>("embedding", {1});
-  const Parameter again{"head", tied.tensor, true};
-  const Parameter frozen{"frozen", Tensor::zeros({3}), true};
+  const OptimisedParameter tied = parameter_of<float>("embedding", {1});
+  const OptimisedParameter again{"head", tied.tensor, true};
+  const OptimisedParameter frozen{"frozen", Tensor::zeros({3}), true};
   const ParameterBuffer buffer({tied, frozen, again});
   EXPECT_EQ(buffer.decayed(), std::vector<std::string>{"embedding"});
   EXPECT_EQ(buffer.count(), 1);
@@ -61,7 +61,7 @@ TEST(ParameterBuffer, OfNothing) {
 }
 
 TEST(ParameterBuffer, Errors) {
-  const Parameter a = parameter_of<float>("a", {1});
+  const OptimisedParameter a = parameter_of<float>("a", {1});
   EXPECT_EQ(error_of([&] {
               ParameterBuffer({a, parameter_of<float>("a", {2})});
             }),

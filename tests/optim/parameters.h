@@ -11,7 +11,7 @@ namespace headlab {
 
 /// A trainable parameter with the given numbers.
 template <class T>
-Parameter parameter_of(const std::string& name, const std::vector<T>& values, bool decay = true) {
+OptimisedParameter parameter_of(const std::string& name, const std::vector<T>& values, bool decay = true) {
   return {name, Tensor(Array::of<T>(Shape{static_cast<std::int64_t>(values.size())}, values), true), decay};
 }
 
