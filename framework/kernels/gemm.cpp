@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <type_traits>
+#include <utility>
 
 #include "framework/core/check.h"
 #include "framework/core/parallel.h"
@@ -11,9 +13,8 @@
 namespace headlab::kernels {
 namespace {
 
-// Rows of A packed at a time: with gemm_block_k columns they stay in a second-level cache.
-constexpr std::int64_t block_rows = 504;
-static_assert(block_rows % detail::tile_rows == 0);
+// Most rows of A packed at a time: with gemm_block_k columns they stay in a second-level cache.
+constexpr std::int64_t most_rows = 768;
 
 /// Memory for packed operands: on the stack where little is needed, else from the pool.
 class Scratch {
@@ -62,72 +63,105 @@ class Heights {
   std::int64_t count_, low_, higher_;  // the first higher_ tiles have one row more
 };
 
-constexpr auto rows_layout = detail::LayoutA::rows;
-constexpr auto columns_layout = detail::LayoutA::columns;
-// [A by columns][vectors - 1][masked]. Masks cost nothing with AVX-512, so there every tile has them.
-constexpr bool always_masked = HEADLAB_AVX512;
-template <int vectors>
-constexpr std::array<std::array<detail::TileFunctions, 2>, 2> functions_for() {
-  return {{{detail::tile_functions<vectors, rows_layout, always_masked>(),
-            detail::tile_functions<vectors, rows_layout, true>()},
-           {detail::tile_functions<vectors, columns_layout, always_masked>(),
-            detail::tile_functions<vectors, columns_layout, true>()}}};
+using detail::Edge;
+using detail::LayoutA;
+/// [edge] for one width of tile. Masks cost nothing with AVX-512, so there every tile has them.
+using Edges = std::array<detail::TileFunctions, 3>;
+template <int vectors, LayoutA layout>
+constexpr Edges edges() {
+  constexpr bool plain = !HEADLAB_AVX512 && vectors <= detail::tile_vectors;
+  return {detail::tile_functions < vectors,       layout,
+          plain ? Edge::none : Edge::masked > (), detail::tile_functions<vectors, layout, Edge::masked>(),
+          detail::tile_functions < vectors,       layout,
+          plain ? Edge::low : Edge::masked > ()};
 }
-constexpr std::array tile_table = {functions_for<1>(), functions_for<detail::tile_vectors>()};
+template <LayoutA layout, int... i>
+constexpr std::array<Edges, sizeof...(i)> widths(std::integer_sequence<int, i...>) {
+  return {edges<i + 1, layout>()...};
+}
+/// [layout of A][vectors - 1][edge][rows]
+constexpr std::array tile_table = {
+    widths<LayoutA::rows>(std::make_integer_sequence<int, detail::one_row_vectors>{}),
+    widths<LayoutA::columns>(std::make_integer_sequence<int, detail::one_row_vectors>{})};
 
-void multiply(bool transposed_a, bool transposed_b, std::int64_t m, std::int64_t n, std::int64_t k,
-              const float* a, std::int64_t lda, const float* b, std::int64_t ldb, bool keep, float* c,
-              std::int64_t ldc) {
-  // Packing a panel of B pays once several tiles read it; packing A, once several panels read that.
-  const bool pack_b = transposed_b || m > 4 * detail::tile_rows;
-  const bool pack_a = n > 4 * detail::tile_columns;
-  const std::int64_t most_depth = std::min(k, gemm_block_k);
-  const std::int64_t panel =
-      pack_b ? most_depth * std::min(detail::tile_columns, (n + lanes - 1) / lanes * lanes) : 0;
-  const std::int64_t packed_rows = pack_a ? std::min(m, block_rows) * most_depth + lanes : 0;
-  Scratch scratch(panel + packed_rows);
+struct Product {
+  bool transposed_a, transposed_b;
+  std::int64_t m, n, k;
+  const float* a;
+  std::int64_t lda;
+  const float* b;
+  std::int64_t ldb;
+  bool keep;
+  float* c;
+  std::int64_t ldc;
+
+  const float* at_a(std::int64_t i, std::int64_t l) const {
+    return a + (transposed_a ? l * lda + i : i * lda + l);
+  }
+  const float* at_b(std::int64_t l, std::int64_t j) const {
+    return b + (transposed_b ? j * ldb + l : l * ldb + j);
+  }
+};
+
+void multiply(const Product& p) {
+  // Packing is worth its price where many tiles read what is packed, or where rows lie so far apart that they
+  // share sets of the cache (measured).
+  const auto far_apart = [](std::int64_t step) { return step % 1024 == 0; };
+  const bool pack_b = p.transposed_b || p.m > 256 || (far_apart(p.ldb) && p.m > 4 * detail::tile_rows);
+  const bool pack_a = p.m > detail::few_rows && (p.n > 15 * detail::tile_columns ||
+                                                 (far_apart(p.lda) && p.n > 3 * detail::tile_columns));
+  const LayoutA layout = pack_a || p.transposed_a ? LayoutA::columns : LayoutA::rows;
+  const std::int64_t most_depth = std::min(p.k, gemm_block_k);
+  const std::int64_t panel_columns =
+      std::min(lanes * (p.transposed_b ? detail::tile_vectors : detail::widest(p.m)),
+               (p.n + lanes - 1) / lanes * lanes);
+  const std::int64_t panel = pack_b ? most_depth * panel_columns : 0;
+  const std::int64_t row_blocks = (p.m + most_rows - 1) / most_rows;
+  const std::int64_t block_rows = (p.m + row_blocks - 1) / row_blocks;
+  Scratch scratch(panel + (pack_a ? block_rows * most_depth + lanes : 0));
   float* const packed_b = scratch.data();
   float* const packed_a = packed_b + panel;
 
-  for (std::int64_t first_row = 0; first_row < m; first_row += block_rows) {
-    const std::int64_t rows = std::min(block_rows, m - first_row);
-    const Heights heights(rows);
-    for (std::int64_t first_k = 0; first_k < k; first_k += gemm_block_k) {
-      const std::int64_t depth = std::min(gemm_block_k, k - first_k);
-      const float* const block_a =
-          transposed_a ? a + first_k * lda + first_row : a + first_row * lda + first_k;
-      const std::int64_t row_step = transposed_a ? 1 : lda;
+  for (std::int64_t first_row = 0; first_row < p.m; first_row += block_rows) {
+    const Heights heights(std::min(block_rows, p.m - first_row));
+    for (std::int64_t first_k = 0; first_k < p.k; first_k += gemm_block_k) {
+      const std::int64_t depth = std::min(gemm_block_k, p.k - first_k);
       if (pack_a) {
         std::int64_t row = 0;
         for (std::int64_t tile = 0; tile < heights.count(); ++tile) {
-          const std::int64_t height = heights.height(tile);
-          detail::pack_a(transposed_a, block_a + row * row_step, lda, height, depth, packed_a + row * depth);
-          row += height;
+          detail::pack_a(p.transposed_a, p.at_a(first_row + row, first_k), p.lda, heights.height(tile), depth,
+                         packed_a + row * depth);
+          row += heights.height(tile);
         }
       }
-      for (std::int64_t column = 0; column < n; column += detail::tile_columns) {
-        const std::int64_t columns = std::min(detail::tile_columns, n - column);
+      for (std::int64_t column = 0; column < p.n; column += panel_columns) {
+        const std::int64_t columns = std::min(panel_columns, p.n - column);
         const std::int64_t vectors = (columns + lanes - 1) / lanes;
-        const float* block_b = transposed_b ? b + column * ldb + first_k : b + first_k * ldb + column;
-        std::int64_t b_step = ldb;
+        const std::int64_t last = columns - (vectors - 1) * lanes;
+        const std::int64_t next = column + panel_columns;
         if (pack_b) {
-          detail::pack_b(transposed_b, block_b, ldb, columns, depth, packed_b, vectors * lanes);
-          block_b = packed_b;
-          b_step = vectors * lanes;
+          detail::pack_b(p.transposed_b, p.at_b(first_k, column), p.ldb, columns, depth, packed_b,
+                         vectors * lanes);
         }
-        const auto& functions = tile_table[vectors - 1][pack_a || transposed_a][columns % lanes != 0];
+        const Edge edge = last == lanes ? Edge::none : last > lanes / 2 ? Edge::masked : Edge::low;
+        const auto& functions =
+            tile_table[static_cast<std::size_t>(layout)][vectors - 1][static_cast<std::size_t>(edge)];
         std::int64_t row = 0;
         for (std::int64_t tile = 0; tile < heights.count(); ++tile) {
           const std::int64_t height = heights.height(tile);
-          functions[height]({.a = pack_a ? packed_a + row * depth : block_a + row * row_step,
-                             .a_step = pack_a ? height : lda,
-                             .b = block_b,
-                             .b_step = b_step,
+          if (pack_b && next < p.n) {
+            detail::prefetch_b(p.transposed_b, p.at_b(first_k, next), p.ldb,
+                               std::min(panel_columns, p.n - next), depth, tile, heights.count());
+          }
+          functions[height]({.a = pack_a ? packed_a + row * depth : p.at_a(first_row + row, first_k),
+                             .a_step = pack_a ? height : p.lda,
+                             .b = pack_b ? packed_b : p.at_b(first_k, column),
+                             .b_step = pack_b ? vectors * lanes : p.ldb,
                              .depth = depth,
-                             .c = c + (first_row + row) * ldc + column,
-                             .c_step = ldc,
-                             .accumulate = keep || first_k > 0,
-                             .last = first_lanes(columns - (vectors - 1) * lanes)});
+                             .c = p.c + (first_row + row) * p.ldc + column,
+                             .c_step = p.ldc,
+                             .accumulate = p.keep || first_k > 0,
+                             .last = first_lanes(last)});
           row += height;
         }
       }
@@ -141,9 +175,9 @@ void clear(std::int64_t m, std::int64_t n, Number* c, std::int64_t ldc) {
 }
 
 /// Row i of C at a time; B transposed is read by strides: f64 serves checks, not training.
-void multiply(bool transposed_a, bool transposed_b, std::int64_t m, std::int64_t n, std::int64_t k,
-              const double* a, std::int64_t lda, const double* b, std::int64_t ldb, bool keep, double* c,
-              std::int64_t ldc) {
+void multiply_plainly(bool transposed_a, bool transposed_b, std::int64_t m, std::int64_t n, std::int64_t k,
+                      const double* a, std::int64_t lda, const double* b, std::int64_t ldb, bool keep,
+                      double* c, std::int64_t ldc) {
   if (!keep) clear(m, n, c, ldc);
   for (std::int64_t i = 0; i < m; ++i) {
     double* const row = c + i * ldc;
@@ -169,9 +203,13 @@ void run(Transpose transpose_a, Transpose transpose_b, std::int64_t m, std::int6
     if (!keep) clear(m, n, c, ldc);
     return;
   }
+  const bool transposed_a = transpose_a == Transpose::yes, transposed_b = transpose_b == Transpose::yes;
   const FlushToZero flush;
-  multiply(transpose_a == Transpose::yes, transpose_b == Transpose::yes, m, n, k, a, lda, b, ldb, keep, c,
-           ldc);
+  if constexpr (std::is_same_v<Number, float>) {
+    multiply({transposed_a, transposed_b, m, n, k, a, lda, b, ldb, keep, c, ldc});
+  } else {
+    multiply_plainly(transposed_a, transposed_b, m, n, k, a, lda, b, ldb, keep, c, ldc);
+  }
 }
 
 /// Blocks of C for separate threads, from the shape alone: about 1/32 of the work each, but not so small that

@@ -16,11 +16,29 @@ namespace headlab::kernels::detail {
 constexpr int tile_rows = HEADLAB_AVX512 ? 14 : 6;
 constexpr int tile_vectors = HEADLAB_AVX512 ? 2 : 1;
 constexpr std::int64_t tile_columns = lanes * tile_vectors;
+// A few rows alone take wider tiles: it needs eight accumulators at least to keep the multipliers busy.
+constexpr int few_rows = HEADLAB_AVX512 ? 3 : 2;
+constexpr int few_rows_vectors = 2 * tile_vectors;
+constexpr int one_row_vectors = 4 * tile_vectors;
+
+constexpr int most_rows(int vectors) {
+  return vectors <= tile_vectors ? tile_rows : vectors <= few_rows_vectors ? few_rows : 1;
+}
+constexpr int widest(std::int64_t rows) {
+  return rows == 1 ? one_row_vectors : rows <= few_rows ? few_rows_vectors : tile_vectors;
+}
 
 /// How a tile finds a[i, k].
 enum class LayoutA {
   rows,    ///< a[i·a_step + k]: A as stored
   columns  ///< a[k·a_step + i]: A transposed, or packed
+};
+
+/// What is special about a tile's last vector.
+enum class Edge {
+  none,    ///< all columns exist
+  masked,  ///< Tile::last says which
+  low      ///< masked, and at most eight
 };
 
 struct Tile {
@@ -44,7 +62,7 @@ HEADLAB_INLINE void unrolled(const Body& body) {
   (std::make_integer_sequence<int, n>{});
 }
 
-template <int rows, int vectors, LayoutA layout, bool masked>
+template <int rows, int vectors, LayoutA layout, Edge edge>
 void multiply_tile(const Tile& tile) {
   f32x16 sum[rows][vectors];
   unrolled<rows>([&](auto i) __attribute__((always_inline)) {
@@ -52,12 +70,21 @@ void multiply_tile(const Tile& tile) {
   });
   const float* a = tile.a;
   const float* b = tile.b;
-  const std::int64_t a_step = tile.a_step, b_step = tile.b_step;
+  const std::int64_t a_step = tile.a_step, b_step = tile.b_step, c_step = tile.c_step;
   const mask16 last = tile.last;
+  if (tile.depth >= 64) {  // long enough for C to arrive meanwhile
+    unrolled<rows>([&](auto i) __attribute__((always_inline)) {
+      unrolled<vectors>([&](auto j) __attribute__((always_inline)) {
+        __builtin_prefetch(tile.c + i * c_step + lanes * j, 1);
+      });
+    });
+  }
+#pragma GCC unroll 4
   for (std::int64_t k = tile.depth; k > 0; --k) {
     f32x16 row[vectors];
     unrolled<vectors>([&](auto j) __attribute__((always_inline)) {
-      row[j] = masked && j == vectors - 1 ? load_masked(b + lanes * j, last, 0.0F) : load(b + lanes * j);
+      constexpr bool whole = edge == Edge::none || j < vectors - 1;
+      row[j] = whole ? load(b + lanes * j) : load_masked(b + lanes * j, last, 0.0F);
     });
     unrolled<rows>([&](auto i) __attribute__((always_inline)) {
       const f32x16 x = broadcast(layout == LayoutA::rows ? a[i * a_step] : a[i]);
@@ -67,30 +94,29 @@ void multiply_tile(const Tile& tile) {
     a += layout == LayoutA::rows ? 1 : a_step;
     b += b_step;
   }
-  float* c = tile.c;
-  const std::int64_t c_step = tile.c_step;
   unrolled<rows>([&](auto i) __attribute__((always_inline)) {
     unrolled<vectors>([&](auto j) __attribute__((always_inline)) {
-      float* to = c + i * c_step + lanes * j;
-      if (masked && j == vectors - 1) {
-        store_masked(to, tile.accumulate ? load_masked(to, last, 0.0F) + sum[i][j] : sum[i][j], last);
-      } else {
+      float* to = tile.c + i * c_step + lanes * j;
+      if constexpr (edge == Edge::none || j < vectors - 1) {
         store(to, tile.accumulate ? load(to) + sum[i][j] : sum[i][j]);
+      } else {
+        const f32x16 x = tile.accumulate ? load_masked(to, last, 0.0F) + sum[i][j] : sum[i][j];
+        edge == Edge::low ? store_low_masked(to, x, last) : store_masked(to, x, last);
       }
     });
   });
 }
 
 using TileFunction = void (*)(const Tile&);
-/// For 1 … tile_rows rows.
+/// For 1 … most_rows(vectors) rows.
 using TileFunctions = std::array<TileFunction, tile_rows + 1>;
 
-template <int vectors, LayoutA layout, bool masked>
+template <int vectors, LayoutA layout, Edge edge>
 constexpr TileFunctions tile_functions() {
   return []<int... i>(std::integer_sequence<int, i...>) {
-    return TileFunctions{nullptr, multiply_tile<i + 1, vectors, layout, masked>...};
+    return TileFunctions{nullptr, multiply_tile<i + 1, vectors, layout, edge>...};
   }
-  (std::make_integer_sequence<int, tile_rows>{});
+  (std::make_integer_sequence<int, most_rows(vectors)>{});
 }
 
 /// `rows` ≤ tile_rows rows of op(A), `depth` long, become to[k·rows + i]. Writes up to 16 floats past the
@@ -102,29 +128,33 @@ inline void pack_a(bool transposed, const float* a, std::int64_t lda, std::int64
     for (std::int64_t k = 0; k < depth; ++k) store(to + k * rows, load_masked(a + k * lda, wanted, 0.0F));
     return;
   }
-  for (std::int64_t k = 0; k < depth; k += transpose_size) {
-    transpose_block(a + k, lda, rows, std::min(transpose_size, depth - k), to + k * rows, rows);
-  }
+  transpose(a, lda, rows, depth, to, rows);
 }
 
-/// `columns` columns of op(B), `depth` long, become to[k·width + j], width a multiple of 16, the rest zero.
+/// `columns` columns of op(B), `depth` long, become to[k·width + j], width a multiple of 16. What
+/// lies past `columns` is not used.
 inline void pack_b(bool transposed, const float* b, std::int64_t ldb, std::int64_t columns,
                    std::int64_t depth, float* to, std::int64_t width) {
   if (transposed) {
-    for (std::int64_t j = 0; j < width; j += transpose_size) {
-      const std::int64_t rows = std::clamp<std::int64_t>(columns - j, 0, transpose_size);
-      for (std::int64_t k = 0; k < depth; k += transpose_size) {
-        transpose_block(b + j * ldb + k, ldb, rows, std::min(transpose_size, depth - k), to + k * width + j,
-                        width);
-      }
+    for (std::int64_t j = 0; j < columns; j += transpose_rows) {
+      transpose(b + j * ldb, ldb, std::min(transpose_rows, columns - j), depth, to + j, width);
     }
     return;
   }
-  for (std::int64_t j = 0; j < width; j += lanes) {
-    const mask16 wanted = first_lanes(columns - j);
-    for (std::int64_t k = 0; k < depth; ++k) {
-      store(to + k * width + j, load_masked(b + k * ldb + j, wanted, 0.0F));
-    }
+  const std::int64_t last = width - lanes;
+  const mask16 wanted = first_lanes(columns - last);
+  for (std::int64_t k = 0; k < depth; ++k) {
+    for (std::int64_t j = 0; j < last; j += lanes) store(to + k * width + j, load(b + k * ldb + j));
+    store(to + k * width + last, load_masked(b + k * ldb + last, wanted, 0.0F));
+  }
+}
+
+/// Asks for part `part` of `parts` of a panel of B that will be packed next.
+inline void prefetch_b(bool transposed, const float* b, std::int64_t ldb, std::int64_t columns,
+                       std::int64_t depth, std::int64_t part, std::int64_t parts) {
+  const std::int64_t rows = transposed ? columns : depth, length = transposed ? depth : columns;
+  for (std::int64_t i = rows * part / parts; i < rows * (part + 1) / parts; ++i) {
+    for (std::int64_t j = 0; j < length; j += 16) __builtin_prefetch(b + i * ldb + j, 0, 2);
   }
 }
 

@@ -67,6 +67,10 @@ HEADLAB_INLINE f32x16 load_masked(const float* p, mask16 m, float fill) {
   return {_mm512_mask_loadu_ps(_mm512_set1_ps(fill), m.v, p)};
 }
 HEADLAB_INLINE void store_masked(float* p, f32x16 x, mask16 m) { _mm512_mask_storeu_ps(p, m.v, x.v); }
+/// Lanes 0 … 7 of these, so that the work on the others can be left out where a vector is two registers.
+HEADLAB_INLINE void store_low_masked(float* p, f32x16 x, mask16 m) {
+  _mm256_mask_storeu_ps(p, static_cast<__mmask8>(m.v), _mm512_castps512_ps256(x.v));
+}
 
 HEADLAB_INLINE f32x16 operator+(f32x16 a, f32x16 b) { return {_mm512_add_ps(a.v, b.v)}; }
 HEADLAB_INLINE f32x16 operator-(f32x16 a, f32x16 b) { return {_mm512_sub_ps(a.v, b.v)}; }
@@ -141,43 +145,6 @@ HEADLAB_INLINE __m256 low_half(f32x16 x) { return _mm512_castps512_ps256(x.v); }
 HEADLAB_INLINE __m256 high_half(f32x16 x) { return _mm512_extractf32x8_ps(x.v, 1); }
 }  // namespace detail
 
-constexpr std::int64_t transpose_size = 16;
-/// Transposes a block of rows × columns floats (each 1 … transpose_size) in registers: writes `columns` rows
-/// of transpose_size lanes in ascending order, lanes past `rows` zero. Rows of `to` may overlap where later
-/// rows overwrite the zeros.
-HEADLAB_INLINE void transpose_block(const float* from, std::int64_t from_step, std::int64_t rows,
-                                    std::int64_t columns, float* to, std::int64_t to_step) {
-  const mask16 wanted = first_lanes(columns);
-  __m512 r[16], t[16];
-  for (int i = 0; i < 16; ++i) {
-    r[i] = i < rows ? _mm512_maskz_loadu_ps(wanted.v, from + i * from_step) : _mm512_setzero_ps();
-  }
-  for (int i = 0; i < 16; i += 2) {
-    t[i] = _mm512_unpacklo_ps(r[i], r[i + 1]);
-    t[i + 1] = _mm512_unpackhi_ps(r[i], r[i + 1]);
-  }
-  for (int i = 0; i < 16; i += 4) {  // r[i + j]: in each 128-bit part p, column 4p + j of rows i … i+3
-    for (int j = 0; j < 2; ++j) {
-      const __m512d low = _mm512_castps_pd(t[i + j]), high = _mm512_castps_pd(t[i + j + 2]);
-      r[i + 2 * j] = _mm512_castpd_ps(_mm512_unpacklo_pd(low, high));
-      r[i + 2 * j + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(low, high));
-    }
-  }
-  for (int j = 0; j < 4; ++j) {
-    const __m512 a = _mm512_shuffle_f32x4(r[j], r[4 + j], 0x88),
-                 b = _mm512_shuffle_f32x4(r[8 + j], r[12 + j], 0x88);
-    const __m512 c = _mm512_shuffle_f32x4(r[j], r[4 + j], 0xDD),
-                 d = _mm512_shuffle_f32x4(r[8 + j], r[12 + j], 0xDD);
-    t[j] = _mm512_shuffle_f32x4(a, b, 0x88);
-    t[8 + j] = _mm512_shuffle_f32x4(a, b, 0xDD);
-    t[4 + j] = _mm512_shuffle_f32x4(c, d, 0x88);
-    t[12 + j] = _mm512_shuffle_f32x4(c, d, 0xDD);
-  }
-  for (int i = 0; i < 16; ++i) {
-    if (i < columns) _mm512_storeu_ps(to + i * to_step, t[i]);
-  }
-}
-
 #else  // AVX2
 
 struct f32x16 {
@@ -221,6 +188,9 @@ HEADLAB_INLINE f32x16 load_masked(const float* p, mask16 m, float fill) {
 HEADLAB_INLINE void store_masked(float* p, f32x16 x, mask16 m) {
   _mm256_maskstore_ps(p, _mm256_castps_si256(m.lo), x.lo);
   _mm256_maskstore_ps(p + 8, _mm256_castps_si256(m.hi), x.hi);
+}
+HEADLAB_INLINE void store_low_masked(float* p, f32x16 x, mask16 m) {
+  _mm256_maskstore_ps(p, _mm256_castps_si256(m.lo), x.lo);
 }
 
 HEADLAB_INLINE f32x16 operator+(f32x16 a, f32x16 b) {
@@ -350,39 +320,6 @@ HEADLAB_INLINE __m256 low_half(f32x16 x) { return x.lo; }
 HEADLAB_INLINE __m256 high_half(f32x16 x) { return x.hi; }
 }  // namespace detail
 
-constexpr std::int64_t transpose_size = 8;
-HEADLAB_INLINE void transpose_block(const float* from, std::int64_t from_step, std::int64_t rows,
-                                    std::int64_t columns, float* to, std::int64_t to_step) {
-  alignas(32) float padded[64];
-  if (rows < 8 || columns < 8) {
-    const __m256i wanted = _mm256_castps_si256(first_lanes(columns).lo);
-    for (int i = 0; i < 8; ++i) {
-      _mm256_store_ps(padded + 8 * i,
-                      i < rows ? _mm256_maskload_ps(from + i * from_step, wanted) : _mm256_setzero_ps());
-    }
-    from = padded;
-    from_step = 8;
-  }
-  __m256 t[8];
-  for (int half = 0; half < 2; ++half) {  // columns 0 … 3, then 4 … 7
-    __m256 r[4];                          // r[i]: row i beside row i + 4
-    for (int i = 0; i < 4; ++i) {
-      const float* p = from + i * from_step + 4 * half;
-      r[i] =
-          _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)), _mm_loadu_ps(p + 4 * from_step), 1);
-    }
-    const __m256 a = _mm256_unpacklo_ps(r[0], r[1]), b = _mm256_unpackhi_ps(r[0], r[1]);
-    const __m256 c = _mm256_unpacklo_ps(r[2], r[3]), d = _mm256_unpackhi_ps(r[2], r[3]);
-    t[4 * half] = _mm256_shuffle_ps(a, c, 0x44);
-    t[4 * half + 1] = _mm256_shuffle_ps(a, c, 0xEE);
-    t[4 * half + 2] = _mm256_shuffle_ps(b, d, 0x44);
-    t[4 * half + 3] = _mm256_shuffle_ps(b, d, 0xEE);
-  }
-  for (int i = 0; i < 8; ++i) {
-    if (i < columns) _mm256_storeu_ps(to + i * to_step, t[i]);
-  }
-}
-
 #endif
 
 // What follows is written once.
@@ -428,6 +365,82 @@ HEADLAB_INLINE float horizontal_max(f32x16 x) {
   const __m128 four = detail::max4(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
   const __m128 two = detail::max4(four, _mm_movehl_ps(four, four));
   return _mm_cvtss_f32(detail::max4(two, _mm_movehdup_ps(two)));
+}
+
+namespace detail {
+/// Up to four floats, the missing ones zero.
+HEADLAB_INLINE __m128 load_four(const float* p, std::int64_t count) {
+  if (count >= 4) return _mm_loadu_ps(p);
+  return _mm_maskload_ps(
+      p, _mm_cmpgt_epi32(_mm_set1_epi32(static_cast<int>(count)), _mm_setr_epi32(0, 1, 2, 3)));
+}
+#if HEADLAB_AVX512
+using Wide = __m512;
+/// Four columns of rows i, i + 4, i + 8, i + 12, side by side.
+template <class Row>
+HEADLAB_INLINE Wide load_fours(const Row& row, int i, std::int64_t column, std::int64_t count) {
+  Wide x = _mm512_castps128_ps512(load_four(row(i) + column, count));
+  x = _mm512_insertf32x4(x, load_four(row(i + 4) + column, count), 1);
+  x = _mm512_insertf32x4(x, load_four(row(i + 8) + column, count), 2);
+  return _mm512_insertf32x4(x, load_four(row(i + 12) + column, count), 3);
+}
+HEADLAB_INLINE Wide unpack_low(Wide a, Wide b) { return _mm512_unpacklo_ps(a, b); }
+HEADLAB_INLINE Wide unpack_high(Wide a, Wide b) { return _mm512_unpackhi_ps(a, b); }
+template <int order>
+HEADLAB_INLINE Wide shuffle(Wide a, Wide b) {
+  return _mm512_shuffle_ps(a, b, order);
+}
+HEADLAB_INLINE void store_wide(float* p, Wide x) { _mm512_storeu_ps(p, x); }
+#else
+using Wide = __m256;
+template <class Row>
+HEADLAB_INLINE Wide load_fours(const Row& row, int i, std::int64_t column, std::int64_t count) {
+  return _mm256_insertf128_ps(_mm256_castps128_ps256(load_four(row(i) + column, count)),
+                              load_four(row(i + 4) + column, count), 1);
+}
+HEADLAB_INLINE Wide unpack_low(Wide a, Wide b) { return _mm256_unpacklo_ps(a, b); }
+HEADLAB_INLINE Wide unpack_high(Wide a, Wide b) { return _mm256_unpackhi_ps(a, b); }
+template <int order>
+HEADLAB_INLINE Wide shuffle(Wide a, Wide b) {
+  return _mm256_shuffle_ps(a, b, order);
+}
+HEADLAB_INLINE void store_wide(float* p, Wide x) { _mm256_storeu_ps(p, x); }
+#endif
+template <class Row>
+HEADLAB_INLINE void transpose_columns(const Row& row, std::int64_t column, std::int64_t count, float* to,
+                                      std::int64_t to_step) {
+  const Wide r0 = load_fours(row, 0, column, count), r1 = load_fours(row, 1, column, count);
+  const Wide r2 = load_fours(row, 2, column, count), r3 = load_fours(row, 3, column, count);
+  const Wide a = unpack_low(r0, r1), b = unpack_high(r0, r1), c = unpack_low(r2, r3), d = unpack_high(r2, r3);
+  store_wide(to, shuffle<0x44>(a, c));
+  if (count > 1) store_wide(to + to_step, shuffle<0xEE>(a, c));
+  if (count > 2) store_wide(to + 2 * to_step, shuffle<0x44>(b, d));
+  if (count > 3) store_wide(to + 3 * to_step, shuffle<0xEE>(b, d));
+}
+template <class Row>
+HEADLAB_INLINE void transpose_all(const Row& row, std::int64_t columns, float* to, std::int64_t to_step) {
+  std::int64_t column = 0;
+  for (; column + 4 <= columns; column += 4)
+    transpose_columns(row, column, 4, to + column * to_step, to_step);
+  if (column < columns) transpose_columns(row, column, columns - column, to + column * to_step, to_step);
+}
+}  // namespace detail
+
+/// The most rows that transpose() takes.
+constexpr std::int64_t transpose_rows = sizeof(detail::Wide) / sizeof(float);
+
+/// to[j·to_step + i] = from[i·from_step + j] for i < rows (1 … transpose_rows) and j < columns, in registers.
+/// Rows of `to` are written whole, transpose_rows lanes each, in ascending order: lanes past `rows` hold
+/// something from the last row, and may be overwritten by the next row of `to`.
+inline void transpose(const float* from, std::int64_t from_step, std::int64_t rows, std::int64_t columns,
+                      float* to, std::int64_t to_step) {
+  if (rows == transpose_rows) {
+    detail::transpose_all([=](std::int64_t i) { return from + i * from_step; }, columns, to, to_step);
+  } else {
+    const float* row[transpose_rows];
+    for (std::int64_t i = 0; i < transpose_rows; ++i) row[i] = from + (i < rows ? i : rows - 1) * from_step;
+    detail::transpose_all([&](std::int64_t i) { return row[i]; }, columns, to, to_step);
+  }
 }
 
 }  // namespace headlab::kernels
