@@ -104,20 +104,43 @@ void assign_jobs(HeadAnalysis& analysis, const std::vector<LayerSums>& choose) {
   analysis.distinct_owners = static_cast<std::int64_t>(busy.size());
 }
 
+TargetReport target_report(const HeadAnalysis& analysis, const HeadTarget& target, std::size_t t,
+                           const std::vector<LayerSums>& choose, const std::vector<LayerSums>& score) {
+  TargetReport report;
+  report.target = target;
+  double heads = 0;
+  double best = -1;
+  for (const HeadReport& head : analysis.heads) {
+    const TargetScore& s = head.targets[t];
+    if (head.clean == t) ++report.clean_heads;
+    if (s.queries == 0) continue;
+    const TargetStatistics& chosen = choose[static_cast<std::size_t>(head.id.layer)].targets[t];
+    if (heads == 0) {  // labels are the same for every head of the site
+      report.queries = s.queries;
+      report.baseline_offset = chosen.best_offset();
+      report.baseline =
+          score[static_cast<std::size_t>(head.id.layer)].targets[t].share_of_offset(report.baseline_offset);
+    }
+    heads += 1;
+    report.mean_strength += s.strength(target.kind);
+    report.mean_relation += s.relation;
+    const double relation = chosen.score(head.id.head).relation;
+    if (relation > best) {
+      best = relation;
+      report.best_relation = s.relation;
+    }
+  }
+  if (heads > 0) {
+    report.mean_strength /= heads;
+    report.mean_relation /= heads;
+  }
+  return report;
+}
+
 void describe_targets(HeadAnalysis& analysis, const std::vector<HeadTarget>& targets,
                       const std::vector<LayerSums>& choose, const std::vector<LayerSums>& score) {
   for (std::size_t t = 0; t < targets.size(); ++t) {
-    TargetReport report;
-    report.target = targets[t];
-    for (const HeadReport& head : analysis.heads) {
-      if (head.clean == t) ++report.clean_heads;
-      if (head.targets[t].queries == 0 || report.queries > 0) continue;
-      // The labels are the same for every head of the site: the first one's layer tells.
-      const auto layer = static_cast<std::size_t>(head.id.layer);
-      report.queries = head.targets[t].queries;
-      report.baseline_offset = choose[layer].targets[t].best_offset();
-      report.baseline = score[layer].targets[t].share_of_offset(report.baseline_offset);
-    }
+    TargetReport report = target_report(analysis, targets[t], t, choose, score);
     if (report.clean_heads > 0) ++analysis.cover;
     analysis.clean_heads += report.clean_heads;
     analysis.targets.push_back(std::move(report));

@@ -44,6 +44,9 @@ struct TargetReport {
   /// head among those that have no `key` job, if its normalised entropy is ≥ clean_entropy.
   std::optional<std::size_t> head;  ///< index into HeadAnalysis::heads
   std::int64_t clean_heads = 0;
+  double mean_strength = 0;  ///< TargetScore::strength, mean over the heads of its site
+  double mean_relation = 0;  ///< relation accuracy, mean over them
+  double best_relation = 0;  ///< that of the head with the best one where choices are made
 
   /// Whether a head's score says that it has found more than a fixed offset.
   bool syntactic(const TargetScore& score) const {

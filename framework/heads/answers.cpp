@@ -1,6 +1,7 @@
 #include "framework/heads/answers.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "framework/core/check.h"
 #include "framework/heads/head_sites.h"
@@ -12,7 +13,17 @@ namespace {
 struct Counts {
   std::vector<std::int64_t> right, scored;  // per read-out
   std::int64_t right_positions = 0, positions = 0, right_sequences = 0, sequences = 0;
+  double loss = 0;
+  std::vector<double> sequence_losses;
 };
+
+// −ln softmax(logits)[target] in f64.
+double cross_entropy_of(const float* logits, std::int64_t classes, std::int64_t target) {
+  const double top = static_cast<double>(*std::max_element(logits, logits + classes));
+  double sum = 0;
+  for (std::int64_t c = 0; c < classes; ++c) sum += std::exp(static_cast<double>(logits[c]) - top);
+  return std::log(sum) + top - static_cast<double>(logits[target]);
+}
 
 void count(const Array& logits, const Batch& batch, const Needs& needs, Counts& counts) {
   const Shape& shape = batch.targets.shape();  // [B, T, R]
@@ -23,8 +34,9 @@ void count(const Array& logits, const Batch& batch, const Needs& needs, Counts& 
   const float* row = logits.data<float>();
   const std::int64_t* target = batch.targets.data<std::int64_t>();
   for (std::int64_t b = 0; b < shape[0]; ++b) {
-    bool sequence_scored = false;
+    std::int64_t sequence_scored = 0;
     bool sequence_right = true;
+    double sequence_loss = 0;
     for (std::int64_t t = 0; t < shape[1]; ++t) {
       bool position_scored = false;
       bool position_right = true;
@@ -34,6 +46,8 @@ void count(const Array& logits, const Batch& batch, const Needs& needs, Counts& 
           const bool right = std::max_element(row, row + classes) - row == *target;
           ++counts.scored[r];
           counts.right[r] += right ? 1 : 0;
+          ++sequence_scored;
+          sequence_loss += cross_entropy_of(row, classes, *target);
           position_scored = true;
           position_right = position_right && right;
         }
@@ -41,11 +55,13 @@ void count(const Array& logits, const Batch& batch, const Needs& needs, Counts& 
       }
       counts.positions += position_scored ? 1 : 0;
       counts.right_positions += position_scored && position_right ? 1 : 0;
-      sequence_scored = sequence_scored || position_scored;
       sequence_right = sequence_right && position_right;
     }
-    counts.sequences += sequence_scored ? 1 : 0;
-    counts.right_sequences += sequence_scored && sequence_right ? 1 : 0;
+    if (sequence_scored == 0) continue;
+    ++counts.sequences;
+    counts.right_sequences += sequence_right ? 1 : 0;
+    counts.loss += sequence_loss;
+    counts.sequence_losses.push_back(sequence_loss / static_cast<double>(sequence_scored));
   }
 }
 
@@ -78,6 +94,8 @@ Answers answers(Model& model, const Task& task, std::uint64_t seed, HeldOut part
   result.pooled = share(right, result.pairs);
   result.position = share(counts.right_positions, counts.positions);
   result.sequence = share(counts.right_sequences, counts.sequences);
+  result.loss = result.pairs > 0 ? counts.loss / static_cast<double>(result.pairs) : 0;
+  result.sequence_losses = std::move(counts.sequence_losses);
   return result;
 }
 

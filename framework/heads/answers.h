@@ -1,5 +1,5 @@
-// Which of a model's answers on the held-out set are right, with the right input before each (teacher
-// forcing).
+// A model's answers on the held-out set, with the right input before each (teacher forcing): which are right,
+// and what they cost.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,8 @@ struct Answers {
   double position = 0;           ///< share of scored positions where every scored read-out is right
   double sequence = 0;           ///< share of sequences where every scored pair is right
   std::int64_t pairs = 0, positions = 0, sequences = 0;
+  double loss = 0;                      ///< mean cross entropy over pairs, nats
+  std::vector<double> sequence_losses;  ///< mean over a sequence's pairs, one per sequence with a scored pair
 
   /// The one that the task counts. Under greedy decoding a sequence is right exactly when it is right with
   /// teacher forcing: each token follows from a right prefix.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -29,12 +30,21 @@ struct KnockoutOptions {
 Answers answers_without(Model& model, const Task& task, std::uint64_t seed, std::span<const HeadId> heads,
                         const KnockoutOptions& options = {});
 
-/// Accuracy lost (intact − without): negative where the model does better without the head.
+/// What is lost without a head; negative where the model does better without it.
 struct KnockoutLoss {
   HeadId head;
-  double accuracy = 0;           ///< as the task counts it, with teacher forcing
-  std::vector<double> readouts;  ///< one per read-out
+  double accuracy = 0;           ///< intact − without, as the task counts it, with teacher forcing
+  std::vector<double> readouts;  ///< the same, one per read-out
+  double loss = 0;               ///< without − intact: mean over sequences, nats
+
+  /// Two-sided paired t test over sequences that the loss changes, and Holm's correction over the heads;
+  /// absent where there are fewer than 500 sequences or all differences are equal. It speaks of this model,
+  /// not of other seeds.
+  std::optional<double> p, adjusted_p;
+  /// adjusted_p < 0.05, and the loss changes by at least 1 % of what it is intact.
+  bool matters = false;
 };
+constexpr std::size_t fewest_sequences_to_test = 500;
 
 /// Every head of a model by itself. A head that costs nothing may still do something that another head does
 /// too: remove both to see.

@@ -26,8 +26,10 @@ void TargetStatistics::add(const PatternRows& rows, const Array& keys) {
       const std::int64_t key = labels[row.example * rows.n_q() + row.query];
       if (key == unscored) return;
       ++sums.queries;
-      sums.normalised += entropy_of(row) / std::log(static_cast<double>(row.allowed));
-      if (kind_ != HeadTarget::Kind::key) return;
+      if (kind_ == HeadTarget::Kind::uniform) {
+        sums.normalised += entropy_of(row) / std::log(static_cast<double>(row.allowed));
+        return;
+      }
       check(row.allows(key), "head target", "example {}, query {}: key {} may not be attended to",
             row.example, row.query, key);
       sums.mass += static_cast<double>(row.weights[key]);

@@ -9,12 +9,12 @@
 
 namespace headlab {
 
-/// One head and one head target. Of a `uniform` target only queries and normalised_entropy are meaningful.
+/// One head and one head target.
 struct TargetScore {
   std::int64_t queries = 0;       ///< labelled queries with n_i ≥ 2
-  double mass = 0;                ///< mean weight of the labelled key
-  double relation = 0;            ///< relation accuracy: share whose argmax is the labelled key
-  double normalised_entropy = 0;  ///< over these queries
+  double mass = 0;                ///< `key`: mean weight of the labelled key
+  double relation = 0;            ///< `key`: relation accuracy, the share whose argmax is the labelled key
+  double normalised_entropy = 0;  ///< `uniform`: mean over these queries
 
   /// One number between 0 and 1 for how much the head does the job: mass, or, where even attention is the
   /// job, normalised entropy.

@@ -44,6 +44,9 @@ TEST(AnalyseHeads, FindsTheJobOfEachPlantedHead) {
   EXPECT_EQ(a.targets[0].baseline_offset, -1);
   EXPECT_EQ(a.targets[0].baseline, 1);
   EXPECT_FALSE(a.targets[0].syntactic(a.heads[1].targets[0]));
+  EXPECT_DOUBLE_EQ(a.targets[0].mean_relation, 2.0 / 5);
+  EXPECT_EQ(a.targets[0].best_relation, 1);
+  EXPECT_NEAR(a.targets[3].mean_strength, a.heads[4].targets[3].mass / 5, 1e-12);
   EXPECT_EQ(a.layers[0].coverage, 2);
   EXPECT_EQ(a.layers[0].redundancy, 1.5);
   EXPECT_GT(a.layers[0].diversity, 0.5);

@@ -44,6 +44,16 @@ TEST(Answers, AllRightAtOnePositionIsHarderThanEachByItself) {
   EXPECT_EQ(some.sequence, 0);
 }
 
+TEST(Answers, LossIsTheMeanCrossEntropyOfTheScoredPairs) {
+  const PrevTask task;
+  PlantedModel model(task.needs(), {{-1, 0}});
+  const Answers all = answers(model, task, 0);
+  // One logit of 1 among 31 of 0.
+  EXPECT_NEAR(all.loss, std::log(std::exp(1) + 31) - 1, 1e-12);
+  ASSERT_EQ(all.sequence_losses.size(), 512U);
+  EXPECT_NEAR(all.sequence_losses[7], all.loss, 1e-12);
+}
+
 TEST(Answers, AreTakenInEvaluationModeWhichIsPutBack) {
   const PrevTask task;
   PlantedModel model(task.needs(), {{-1, 0}});
@@ -70,6 +80,31 @@ TEST(Knockout, OfOneOfTwoEqualHeadsLosesNothingButOfBothEverything) {
   EXPECT_EQ(matrix.heads[0].accuracy, 0);
   EXPECT_EQ(matrix.heads[1].accuracy, 0);
   EXPECT_LE(answers_without(model, task, 0, all_heads(model)).pooled, 0.1);
+}
+
+TEST(Knockout, TellsHeadsThatMatterFromThoseThatDoNot) {
+  const PrevTask task;
+  PlantedModel model(task.needs(), {{-1, 0}, {0, 0}, {0, 0}});
+  const KnockoutMatrix matrix = knockout_matrix(model, task, 0);
+  const KnockoutLoss& useful = matrix.heads[0];
+  EXPECT_GT(useful.loss, 0.5);
+  ASSERT_TRUE(useful.p && useful.adjusted_p);
+  EXPECT_LT(*useful.adjusted_p, 1e-6);
+  EXPECT_GE(*useful.adjusted_p, *useful.p);
+  EXPECT_TRUE(useful.matters);
+  EXPECT_LT(matrix.heads[1].loss, 0);  // it votes for wrong tokens
+}
+
+TEST(Knockout, OfAHeadThatChangesNothingIsNotTested) {
+  const PrevTask task;
+  PlantedModel model(task.needs(), {{-1, 0}, {-1, 0}});
+  const GateScope closed(*model.attn, Tensor::of({2}, {1.0F, 0.0F}));
+  const KnockoutMatrix matrix = knockout_matrix(model, task, 0);
+  EXPECT_GT(matrix.heads[0].loss, 0);
+  EXPECT_EQ(matrix.heads[1].loss, 0);
+  EXPECT_FALSE(matrix.heads[1].p);
+  EXPECT_FALSE(matrix.heads[1].adjusted_p);
+  EXPECT_FALSE(matrix.heads[1].matters);
 }
 
 TEST(Knockout, MatrixOfOneHeadPerJobIsDiagonal) {
