@@ -7,6 +7,7 @@
 #include "framework/data/task.h"
 #include "framework/nn/head_layer.h"
 #include "framework/ops/mask.h"
+#include "framework/train/evaluation.h"
 #include "framework/train/model.h"
 
 namespace headlab {
@@ -42,14 +43,10 @@ Array counted_queries(AttentionSite site, const Batch& batch);
 /// While it lives, a model is in evaluation mode and nothing is recorded by this thread.
 class Looking {
  public:
-  explicit Looking(Model& model) : model_(model), was_training_(model.training()) { model_.eval(); }
-  ~Looking() { model_.train(was_training_); }
-  Looking(const Looking&) = delete;
-  Looking& operator=(const Looking&) = delete;
+  explicit Looking(Model& model) : mode_(model, false) {}
 
  private:
-  Model& model_;
-  bool was_training_;
+  ModeScope mode_;
   NoGrad no_grad_;
 };
 
