@@ -17,7 +17,7 @@ int main() {
   constexpr std::uint64_t seed = 0;
   initialise(model, seed);
 
-  std::vector<TrainedTensor> tensors;
+  std::vector<OptimisedParameter> tensors;
   for (const NamedParameter& p : model.parameters()) {
     tensors.push_back({p.path, p.parameter->tensor(), p.parameter->role() == Role::matrix});
   }

@@ -44,7 +44,7 @@ void run(const std::string& file, DType dtype, double tolerance, double curve_to
   for (const NamedParameter& p : model.parameters()) state[p.path] = golden("init." + their_name(p.path));
   model.load_state(state);
 
-  std::vector<TrainedTensor> list;
+  std::vector<OptimisedParameter> list;
   for (const NamedParameter& p : model.parameters()) {
     list.push_back({p.path, p.parameter->tensor(), p.parameter->tensor().rank() == 2});
   }
