@@ -25,9 +25,12 @@ ParameterBuffer::ParameterBuffer(std::vector<OptimisedParameter> parameters) {
     const bool tied = std::any_of(segments_.begin(), segments_.end(),
                                   [&](const Segment& segment) { return segment.tensor.same_as(tensor); });
     if (tied || !tensor.requires_grad()) continue;
-    if (segments_.empty()) dtype = tensor.dtype();
-    check(tensor.dtype() == dtype, "parameters", "'{}' is {}, '{}' is {}", parameter.name,
-          name_of(tensor.dtype()), segments_.front().name, name_of(dtype));
+    if (segments_.empty()) {
+      dtype = tensor.dtype();
+    } else {
+      check(tensor.dtype() == dtype, "parameters", "'{}' is {}, '{}' is {}", parameter.name,
+            name_of(tensor.dtype()), segments_.front().name, name_of(dtype));
+    }
     segments_.push_back({parameter.name, tensor, parameter.decay, total, tensor.size()});
     const std::int64_t step = alignment / bytes_of(dtype);
     total += (tensor.size() + step - 1) / step * step;
