@@ -18,15 +18,6 @@ namespace {
 constexpr std::string_view snapshot_prefix = "step-";
 constexpr std::string_view snapshot_suffix = ".safetensors";
 
-void make_folder(const std::filesystem::path& path) {
-  std::error_code error;
-  std::filesystem::create_directories(path, error);
-  // On an existing file the library reports success or "Not a directory", by version.
-  check(!error, path.string(), "cannot create the folder: {}", error.message());
-  const bool is_folder = std::filesystem::is_directory(path, error);
-  check(is_folder, path.string(), "cannot create the folder: a file is in its place");
-}
-
 // Permission bits say little (root, read-only and virtual file systems), so try.
 void try_to_write(const std::filesystem::path& folder) {
   AtomicFile probe(folder / "probe");
@@ -46,6 +37,15 @@ std::int64_t step_of(std::string_view name) {
 }
 
 }  // namespace
+
+void make_folder(const std::filesystem::path& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  // On an existing file the library reports success or "Not a directory", by version.
+  check(!error, path.string(), "cannot create the folder: {}", error.message());
+  const bool is_folder = std::filesystem::is_directory(path, error);
+  check(is_folder, path.string(), "cannot create the folder: a file is in its place");
+}
 
 RunFolder RunFolder::create(const std::filesystem::path& path, bool resume) {
   check(!path.empty(), "run folder", "the path is empty");

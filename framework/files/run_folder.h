@@ -17,6 +17,9 @@
 
 namespace headlab {
 
+/// Makes a folder and those above it where they are missing. Error: one of them is a file, or cannot be made.
+void make_folder(const std::filesystem::path& path);
+
 /// A value type that knows names and nothing else; making one with create() or open() checks the folder.
 class RunFolder {
  public:

@@ -119,8 +119,10 @@ double Training::accumulate(std::int64_t index, StepReport& report) {
     const Tensor logits = model_.logits(batch);
     const TaskLoss result = task_loss(logits, batch, model_.needs());
     const double loss = result.loss.item();
-    check(std::isfinite(loss), "train", "the loss of step {} is {}; stopped before the update", index + 1,
-          loss);
+    if (!std::isfinite(loss)) {
+      throw NonFiniteLoss(
+          fmt::format("train: the loss of step {} is {}; stopped before the update", index + 1, loss));
+    }
     const double share =
         counted == 0 ? 0 : static_cast<double>(result.counted) / static_cast<double>(counted);
     sum += share * loss;

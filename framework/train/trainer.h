@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "framework/core/check.h"
 #include "framework/data/task.h"
 #include "framework/nn/module.h"
 #include "framework/train/model.h"
@@ -40,12 +41,18 @@ struct TrainResult {
   std::vector<double> losses;  ///< one a step of this call
 };
 
+/// A training that cannot go on because its loss is not a finite number; the message names step and loss.
+class NonFiniteLoss : public Error {
+ public:
+  using Error::Error;
+};
+
 /// Trains from the first step (initialises the model from the seed) or resumes. The same config gives the
 /// same bits for any number of threads, repeats, and any number of interruptions. The best checkpoint is the
 /// one of lowest validation loss among the evaluations. A step whose gradient is not finite changes nothing
 /// and is reported as skipped. Afterwards the parameters live in one flat buffer. Trainings in different
 /// threads do not disturb each other. Errors: settings that contradict each other, and a folder that cannot
-/// be written, before the first step; a loss that is not finite (names step and loss; the last good
+/// be written, before the first step; a loss that is not finite (NonFiniteLoss; the last good
 /// checkpoint stays); a checkpoint of another config or vocabulary (names the field); a write that fails.
 TrainResult train(Model& model, const Task& task, const RunConfig& config, const TrainOptions& options = {});
 
