@@ -1,0 +1,261 @@
+#include "framework/sweep/grid.h"
+
+#include <chrono>
+#include <csignal>
+#include <mutex>
+#include <thread>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "framework/core/parallel.h"
+#include "framework/files/lock.h"
+#include "framework/files/run_folder.h"
+#include "tests/support/child.h"
+#include "tests/support/errors.h"
+#include "tests/support/temporary_folder.h"
+#include "tests/sweep/support.h"
+
+namespace headlab {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::vector<PlannedRun> planned(std::int64_t seeds = 5) {
+  std::vector<PlannedRun> runs;
+  for (std::int64_t seed = 0; seed < seeds; ++seed) {
+    runs.push_back(plan_run(tiny_config(1, static_cast<std::uint64_t>(seed)), 0));
+  }
+  return runs;
+}
+
+RunRecord result_of(const PlannedRun& run) {
+  return record_of(1, run.config.seed, 1.0 / static_cast<double>(run.config.seed + 3));
+}
+
+std::vector<std::string> texts(const GridResult& result) {
+  std::vector<std::string> list;
+  for (const auto& record : result.records) list.push_back(record ? to_json(*record).dump() : "");
+  return list;
+}
+
+/// What is expected of a grid that ran undisturbed.
+std::vector<std::string> undisturbed(const std::vector<PlannedRun>& runs) {
+  std::vector<std::string> list;
+  for (const PlannedRun& run : runs) list.push_back(to_json(result_of(run)).dump());
+  return list;
+}
+
+GridResult quick(const std::vector<PlannedRun>& runs, const std::filesystem::path& folder, int workers = 1) {
+  return run_grid(runs, [](const PlannedRun& run, const RunPlace&) { return std::optional(result_of(run)); },
+                  {.folder = folder, .workers = workers});
+}
+
+TEST(Grid, GivesTheSameRecordsForAnyNumberOfWorkers) {
+  const std::vector<PlannedRun> runs = planned();
+  for (const int workers : {0, 1, 2, 3, 7}) {
+    const TemporaryFolder folder;
+    const GridResult result = quick(runs, folder.path(), workers);
+    EXPECT_EQ(texts(result), undisturbed(runs));
+    EXPECT_EQ(result.made, 5);
+    EXPECT_FALSE(result.interrupted);
+  }
+}
+
+TEST(Grid, RunsSideBySideEachOnOneThread) {
+  const TemporaryFolder folder;
+  const std::vector<PlannedRun> runs = planned(2);
+  std::mutex mutex;
+  std::vector<int> seen;
+  std::atomic<int> inside = 0;
+  run_grid(runs,
+           [&](const PlannedRun& run, const RunPlace&) {
+             ++inside;
+             while (inside < 2) std::this_thread::sleep_for(1ms);  // hangs unless both run at once
+             const std::lock_guard guard(mutex);
+             seen.push_back(threads());
+             return std::optional(result_of(run));
+           },
+           {.folder = folder.path(), .workers = 2});
+  EXPECT_EQ(seen, (std::vector<int>{1, 1}));
+}
+
+TEST(Grid, TakesRunsInTheOrderOfThePlan) {
+  const TemporaryFolder folder;
+  std::vector<std::uint64_t> order;
+  run_grid(planned(),
+           [&](const PlannedRun& run, const RunPlace&) {
+             order.push_back(run.config.seed);
+             return std::optional(result_of(run));
+           },
+           {.folder = folder.path(), .workers = 1});
+  EXPECT_EQ(order, (std::vector<std::uint64_t>{0, 1, 2, 3, 4}));
+}
+
+TEST(Grid, DoesOnlyWhatIsMissing) {
+  const TemporaryFolder folder;
+  const std::vector<PlannedRun> runs = planned();
+  store_record(RunFolder::create(folder / runs[3].name).path(), runs[3].key, result_of(runs[3]));
+  EXPECT_EQ(quick(runs, folder.path()).made, 4);
+  const GridResult again = quick(runs, folder.path(), 2);
+  EXPECT_EQ(again.made, 0);
+  EXPECT_EQ(texts(again), undisturbed(runs));
+}
+
+TEST(Grid, KeepsFailedRunsAndDoesNotRepeatThem) {
+  const TemporaryFolder folder;
+  const auto fail_second = [](const PlannedRun& run, const RunPlace&) {
+    RunRecord record = result_of(run);
+    if (run.config.seed == 1) record.failure = "train: the loss of step 2 is nan";
+    return std::optional(record);
+  };
+  const GridResult result = run_grid(planned(3), fail_second, {.folder = folder.path()});
+  EXPECT_TRUE(result.records[1]->failure);
+  const GridResult again = quick(planned(3), folder.path());
+  EXPECT_EQ(again.made, 0);
+  EXPECT_EQ(texts(again), texts(result));
+}
+
+TEST(Grid, KilledAndStartedAgainEqualsUndisturbed) {
+  const TemporaryFolder folder;
+  const std::vector<PlannedRun> runs = planned();
+  EXPECT_EQ(in_child([&] {
+              run_grid(runs,
+                       [](const PlannedRun& run, const RunPlace&) {
+                         if (run.config.seed == 2) std::raise(SIGKILL);
+                         return std::optional(result_of(run));
+                       },
+                       {.folder = folder.path(), .workers = 1});
+              return std::string();
+            }),
+            "signal 9");
+  const GridResult result = quick(runs, folder.path());
+  EXPECT_EQ(result.made, 3);
+  EXPECT_EQ(texts(result), undisturbed(runs));
+}
+
+TEST(Grid, TwoProcessesShareTheWork) {
+  const TemporaryFolder folder;
+  const std::vector<PlannedRun> runs = planned(12);
+  const auto slow = [](const PlannedRun& run, const RunPlace&) {
+    std::this_thread::sleep_for(20ms);
+    return std::optional(result_of(run));
+  };
+  GridResult here;
+  std::string there;
+  // The other process is forked off before this one has threads of its own, and waits for the first run.
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    std::int64_t made = -1;
+    try {
+      made = run_grid(runs, slow, {.folder = folder.path(), .workers = 2}).made;
+    } catch (const std::exception&) {
+    }
+    const bool written = ::write(ends[1], &made, sizeof made) == sizeof made;
+    std::_Exit(written ? 0 : 1);
+  }
+  here = run_grid(runs, slow, {.folder = folder.path(), .workers = 2});
+  std::int64_t made = -1;
+  ASSERT_EQ(::read(ends[0], &made, sizeof made), static_cast<ssize_t>(sizeof made));
+  ::close(ends[0]);
+  ::close(ends[1]);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(here.made + made, 12);
+  EXPECT_GT(here.made, 0);
+  EXPECT_GT(made, 0);
+  EXPECT_EQ(texts(here), undisturbed(runs));
+}
+
+TEST(Grid, WaitsForARunThatSomebodyElseIsDoing) {
+  const TemporaryFolder folder;
+  const std::vector<PlannedRun> runs = planned(2);
+  const std::filesystem::path first = folder / runs[0].name;
+  make_folder(first);
+  std::optional<FolderLock> lock(first);
+  std::int64_t elsewhere = 0;
+  const GridResult result =
+      run_grid(runs, [](const PlannedRun& run, const RunPlace&) { return std::optional(result_of(run)); },
+               {.folder = folder.path(), .progress = [&](const SweepProgress& progress) {
+                  elsewhere = std::max(elsewhere, progress.elsewhere);
+                  if (progress.done < 1 || !lock) return;
+                  store_record(first, runs[0].key, result_of(runs[0]));
+                  lock.reset();
+                }});
+  EXPECT_EQ(elsewhere, 1);
+  EXPECT_EQ(result.made, 1);
+  EXPECT_EQ(texts(result), undisturbed(runs));
+}
+
+TEST(Grid, StopsWhenItIsTold) {
+  const TemporaryFolder folder;
+  const std::vector<PlannedRun> runs = planned();
+  std::atomic<bool> stop = false;
+  const auto until_stopped = [&](const PlannedRun& run, const RunPlace& place) -> std::optional<RunRecord> {
+    if (run.config.seed < 2) return result_of(run);
+    stop = true;
+    while (!*place.stop) std::this_thread::sleep_for(1ms);
+    return std::nullopt;
+  };
+  const GridResult result =
+      run_grid(runs, until_stopped, {.folder = folder.path(), .workers = 1, .stop = &stop});
+  EXPECT_TRUE(result.interrupted);
+  EXPECT_EQ(result.made, 2);
+  EXPECT_TRUE(result.records[1]);
+  EXPECT_FALSE(result.records[2]);
+  EXPECT_EQ(quick(runs, folder.path()).made, 3);
+}
+
+TEST(Grid, AnErrorEndsTheSweepAndKeepsWhatIsDone) {
+  const TemporaryFolder folder;
+  const std::vector<PlannedRun> runs = planned();
+  const auto full_disk = [](const PlannedRun& run, const RunPlace& place) -> std::optional<RunRecord> {
+    if (run.config.seed == 2) fail("disk", "no space left");
+    if (run.config.seed < 2) return result_of(run);
+    while (!*place.stop) std::this_thread::sleep_for(1ms);
+    return std::nullopt;
+  };
+  EXPECT_EQ(error_of([&] { run_grid(runs, full_disk, {.folder = folder.path(), .workers = 2}); }),
+            "disk: no space left");
+  EXPECT_EQ(quick(runs, folder.path()).made, 3);
+}
+
+TEST(Grid, TellsProgressOnTheCallingThread) {
+  const TemporaryFolder folder;
+  const auto caller = std::this_thread::get_id();
+  SweepProgress last;
+  bool stepped = false;
+  run_grid(planned(3),
+           [](const PlannedRun& run, const RunPlace& place) {
+             *place.step = 4;
+             std::this_thread::sleep_for(80ms);
+             return std::optional(result_of(run));
+           },
+           {.folder = folder.path(), .workers = 1, .progress = [&](const SweepProgress& progress) {
+              EXPECT_EQ(std::this_thread::get_id(), caller);
+              EXPECT_GE(progress.done, last.done);
+              last = progress;
+              if (progress.running.empty() || progress.running[0].step == 0) return;
+              stepped = true;
+              EXPECT_EQ(progress.running[0].step, 4);
+              EXPECT_EQ(progress.running[0].steps, 5);
+            }});
+  EXPECT_TRUE(stepped);
+  EXPECT_EQ(last.done, 3);
+  EXPECT_EQ(last.total, 3);
+  EXPECT_TRUE(last.running.empty());
+}
+
+TEST(Grid, RefusesNonsense) {
+  const TemporaryFolder folder;
+  EXPECT_EQ(error_of([&] { quick(planned(), folder.path(), -1); }),
+            "run_grid: -1 workers; 0 to 256 are allowed");
+  EXPECT_TRUE(quick({}, folder.path()).records.empty());
+}
+
+}  // namespace
+}  // namespace headlab
