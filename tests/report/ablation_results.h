@@ -1,0 +1,58 @@
+// Results of ablations made by hand, for tests of what is said about them.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "framework/sweep/ablation.h"
+
+namespace headlab {
+
+using LevelValues = std::pair<std::int64_t, std::vector<double>>;  // heads, accuracy by seed
+
+/// 600 steps on `offsets`; loss is 1 − accuracy. An accuracy below 0 is a failed run.
+inline AblationResult ablation_of(const std::vector<LevelValues>& levels, std::int64_t reference = 1) {
+  AblationResult result;
+  result.base.task = "offsets";
+  result.base.recipe.steps = 600;
+  result.base.needs.readouts = {{"t-1", 32}, {"t-2", 32}};
+  result.folder = "sweeps/offsets";
+  result.reference = reference;
+  result.targets = {{"t-1", AttentionSite::self, 0}, {"t-2", AttentionSite::self, 1}};
+  for (const auto& [heads, accuracies] : levels) {
+    AblationLevel level;
+    level.heads = heads;
+    level.head_size = 64 / heads;
+    level.parameters = 36352;
+    for (std::size_t seed = 0; seed < accuracies.size(); ++seed) {
+      RunRecord run;
+      run.heads = heads;
+      run.seed = seed;
+      run.name = fmt::format("h{}-s{}-00000000", heads, seed);
+      run.accuracy = accuracies[seed];
+      run.loss = 1 - run.accuracy;
+      run.steps = 600;
+      run.parameters = level.parameters;
+      run.head_size = level.head_size;
+      run.seconds = 9.5;
+      if (run.accuracy < 0) run.failure = "train: the loss of step 7 is nan; stopped before the update";
+      level.runs.emplace_back(std::move(run));
+      ++result.done;
+    }
+    result.seeds = std::ssize(accuracies);
+    result.levels.push_back(std::move(level));
+  }
+  summarise_levels(result.levels, reference);
+  return result;
+}
+
+/// The measured ladder of `offsets`.
+inline AblationResult ladder_of_offsets() {
+  return ablation_of({{1, {.208, .203, .211, .211, .210}},
+                      {4, {.885, .866, .840, .640, .863}},
+                      {8, {1, 1, 1, 1, 1}},
+                      {16, {1, 1, 1, 1, 1}}});
+}
+
+}  // namespace headlab
