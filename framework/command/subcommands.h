@@ -1,0 +1,16 @@
+// The sub-commands. Each declares its options, does its work and returns the exit status; errors are thrown:
+// UsageError for a command line that cannot be followed, Error for a failure.
+#pragma once
+
+#include "framework/command/session.h"
+
+namespace headlab {
+
+int tasks_command(const Session& session);
+int train_command(const Session& session);
+int sample_command(const Session& session);
+int ablate_command(const Session& session);
+int inspect_command(const Session& session);
+int verify_command(const Session& session);
+
+}  // namespace headlab
