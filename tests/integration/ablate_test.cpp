@@ -1,0 +1,72 @@
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/integration/process.h"
+
+namespace headlab {
+namespace {
+
+using Arguments = std::vector<std::string>;
+
+Arguments ablation(const std::string& out, Arguments more = {}) {
+  Arguments arguments{"ablate",    "roles", "--heads", "1,2", "--seeds",   "2", "--steps", "60",
+                      "--d-model", "16",    "--batch", "8",   "--threads", "1", "--out",   out};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+std::int64_t finished(const std::filesystem::path& sweep) {
+  std::error_code error;
+  std::int64_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(sweep, error)) {
+    if (std::filesystem::exists(entry.path() / "result.json")) ++count;
+  }
+  return count;
+}
+
+TEST_F(Integration, AnInterruptedAblationKeepsItsRunsAndGoesOn) {
+  const Ended whole = headlab(ablation("whole", {"--json"}));
+  ASSERT_EQ(whole.status, 0) << whole.err;
+  const auto want = nlohmann::json::parse(whole.out);
+
+  ProcessOptions interrupt;
+  interrupt.interrupt_when = [&] { return finished(folder_ / "parts") >= 1; };
+  const Ended first = headlab(ablation("parts"), interrupt);
+  ASSERT_EQ(first.status, 130) << first.out << first.err;
+  EXPECT_NE(first.out.find("To go on:\n  headlab ablate roles --heads 1,2"), std::string::npos) << first.out;
+  const std::int64_t kept = finished(folder_ / "parts");
+  EXPECT_GE(kept, 1);
+
+  // Killed, this time.
+  interrupt.interrupt_when = [&] { return finished(folder_ / "parts") > std::min<std::int64_t>(kept, 2); };
+  interrupt.signal = SIGKILL;
+  headlab(ablation("parts"), interrupt);
+
+  const Ended last = headlab(ablation("parts", {"--json"}));
+  ASSERT_EQ(last.status, 0) << last.err;
+  const auto got = nlohmann::json::parse(last.out);
+  EXPECT_EQ(got.at("runs").size(), 4u);
+  for (std::size_t level = 0; level < 2; ++level) {
+    for (const char* key : {"accuracy", "loss", "difference", "confidence"}) {
+      EXPECT_EQ(got["levels"][level].at(key), want["levels"][level].at(key)) << key;
+    }
+  }
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "parts/results.json"));
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "parts/results.csv"));
+
+  const Ended inspect = headlab({"inspect", "parts"});
+  EXPECT_EQ(inspect.status, 0) << inspect.err;
+  EXPECT_NE(inspect.out.find("the median of 2 seeds"), std::string::npos) << inspect.out;
+}
+
+TEST_F(Integration, AnAblationPrintsATable) {
+  const Ended ended = headlab(ablation("sweep"));
+  ASSERT_EQ(ended.status, 0) << ended.err;
+  EXPECT_NE(ended.out.find("heads"), std::string::npos) << ended.out;
+  EXPECT_NE(ended.out.find("headlab inspect sweep"), std::string::npos) << ended.out;
+  EXPECT_EQ(ended.err, "");
+}
+
+}  // namespace
+}  // namespace headlab
