@@ -120,12 +120,13 @@ TEST(Ablation, StoppedInTheMiddleOfARunGoesOnFromThere) {
   const TemporaryFolder folder;
   AblationOptions options = tiny_options(folder.path());
   std::atomic<bool> stop = false;
-  std::atomic<int> written = 0;
+  std::atomic<int> written = 0, looks = 0;
   options.stop = &stop;
+  options.progress = [&](const SweepProgress&) { looks += stop ? 1 : 0; };
   const TinyTask task([&] {
     if (++written != 27 + 4) return;  // in the second step of the first run
     stop = true;
-    std::this_thread::sleep_for(300ms);  // until the flag has been seen
+    while (looks < 2) std::this_thread::sleep_for(1ms);  // until the flag has been seen for certain
   });
   const AblationResult stopped = run_ablation(task, tiny_catalogue(), options);
   EXPECT_TRUE(stopped.interrupted);

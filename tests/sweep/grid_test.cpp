@@ -4,6 +4,7 @@
 #include <csignal>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -137,38 +138,50 @@ TEST(Grid, KilledAndStartedAgainEqualsUndisturbed) {
 TEST(Grid, TwoProcessesShareTheWork) {
   const TemporaryFolder folder;
   const std::vector<PlannedRun> runs = planned(12);
-  const auto slow = [](const PlannedRun& run, const RunPlace&) {
-    std::this_thread::sleep_for(20ms);
-    return std::optional(result_of(run));
+  int to_parent[2], to_child[2];
+  ASSERT_EQ(::pipe(to_parent), 0);
+  ASSERT_EQ(::pipe(to_child), 0);
+  // Each process is in its first run before the other goes on. A run takes a while, so they do meet.
+  const auto share = [&](int out, int in) {
+    bool first = true;
+    return run_grid(runs,
+                    [&, first](const PlannedRun& run, const RunPlace&) mutable {
+                      char byte = 0;
+                      if (std::exchange(first, false)) {
+                        check(::write(out, &byte, 1) == 1, "test", "cannot write");
+                        if (in >= 0) check(::read(in, &byte, 1) == 1, "test", "cannot read");
+                      }
+                      std::this_thread::sleep_for(5ms);
+                      return std::optional(result_of(run));
+                    },
+                    {.folder = folder.path(), .workers = 1})
+        .made;
   };
-  GridResult here;
-  std::string there;
-  // The other process is forked off before this one has threads of its own, and waits for the first run.
-  int ends[2];
-  ASSERT_EQ(::pipe(ends), 0);
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
-    std::int64_t made = -1;
     try {
-      made = run_grid(runs, slow, {.folder = folder.path(), .workers = 2}).made;
+      const std::int64_t made = share(to_parent[1], to_child[0]);
+      if (::write(to_parent[1], &made, sizeof made) == sizeof made) std::_Exit(0);
     } catch (const std::exception&) {
     }
-    const bool written = ::write(ends[1], &made, sizeof made) == sizeof made;
-    std::_Exit(written ? 0 : 1);
+    std::_Exit(1);
   }
-  here = run_grid(runs, slow, {.folder = folder.path(), .workers = 2});
-  std::int64_t made = -1;
-  ASSERT_EQ(::read(ends[0], &made, sizeof made), static_cast<ssize_t>(sizeof made));
-  ::close(ends[0]);
-  ::close(ends[1]);
+  char byte = 0;
+  ASSERT_EQ(::read(to_parent[0], &byte, 1), 1);
+  const std::int64_t here = share(to_child[1], -1);
+  std::int64_t there = 0;
+  ASSERT_EQ(::read(to_parent[0], &there, sizeof there), static_cast<ssize_t>(sizeof there));
+  for (const int end : {to_parent[0], to_parent[1], to_child[0], to_child[1]}) ::close(end);
   int status = 0;
   ::waitpid(child, &status, 0);
   EXPECT_EQ(status, 0);
-  EXPECT_EQ(here.made + made, 12);
-  EXPECT_GT(here.made, 0);
-  EXPECT_GT(made, 0);
-  EXPECT_EQ(texts(here), undisturbed(runs));
+  EXPECT_GT(here, 0);
+  EXPECT_GT(there, 0);
+  EXPECT_EQ(here + there, 12);
+  const GridResult result = quick(runs, folder.path());
+  EXPECT_EQ(result.made, 0);
+  EXPECT_EQ(texts(result), undisturbed(runs));
 }
 
 TEST(Grid, WaitsForARunThatSomebodyElseIsDoing) {
@@ -182,7 +195,7 @@ TEST(Grid, WaitsForARunThatSomebodyElseIsDoing) {
       run_grid(runs, [](const PlannedRun& run, const RunPlace&) { return std::optional(result_of(run)); },
                {.folder = folder.path(), .progress = [&](const SweepProgress& progress) {
                   elsewhere = std::max(elsewhere, progress.elsewhere);
-                  if (progress.done < 1 || !lock) return;
+                  if (progress.done < 1 || progress.elsewhere < 1 || !lock) return;
                   store_record(first, runs[0].key, result_of(runs[0]));
                   lock.reset();
                 }});
@@ -228,11 +241,11 @@ TEST(Grid, TellsProgressOnTheCallingThread) {
   const TemporaryFolder folder;
   const auto caller = std::this_thread::get_id();
   SweepProgress last;
-  bool stepped = false;
+  std::atomic<bool> stepped = false;
   run_grid(planned(3),
-           [](const PlannedRun& run, const RunPlace& place) {
+           [&stepped](const PlannedRun& run, const RunPlace& place) {
              *place.step = 4;
-             std::this_thread::sleep_for(80ms);
+             while (!stepped) std::this_thread::sleep_for(1ms);
              return std::optional(result_of(run));
            },
            {.folder = folder.path(), .workers = 1, .progress = [&](const SweepProgress& progress) {
