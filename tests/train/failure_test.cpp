@@ -145,14 +145,14 @@ TEST(FullDisk, MeetsTheLogOfMetricsToo) {
   const TinyTask task;
   TrainOptions options;
   options.run = folder / "run";
-  options.checkpoint_every = 1;
+  options.checkpoint_every = 50;
   options.snapshots = false;
   const std::string error =
       with_file_limit(40 * 1024, [&] { train_new(task, config_of(task, 800), options); });
   const RunFolder run = RunFolder::open(folder / "run");
   EXPECT_EQ(error, "error: " + run.metrics().string() + ": cannot write: File too large");
   const auto lines = read_lines(run.metrics());
-  EXPECT_EQ(load_checkpoint(run.last_checkpoint()).step, std::ssize(lines));
+  EXPECT_EQ(load_checkpoint(run.last_checkpoint()).step, std::ssize(lines) / 50 * 50);
   for (const std::string& line : lines) EXPECT_TRUE(nlohmann::json::parse(line).is_object());
 }
 
