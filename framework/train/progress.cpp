@@ -59,8 +59,13 @@ void Progress::on_evaluation(Model&, std::int64_t, const Evaluation& evaluation)
 }
 
 void Progress::on_end(Model&) {
-  if (!on_) return;
-  if (unprinted_) print();
+  if (on_ && unprinted_) print();
+  end_line();
+}
+
+void Progress::end_line() {
+  if (!open_) return;
+  open_ = false;
   static_cast<void>(std::fputc('\n', options_.out));
   static_cast<void>(std::fflush(options_.out));
 }
@@ -68,6 +73,7 @@ void Progress::on_end(Model&) {
 void Progress::print() {
   printed_ = options_.seconds();
   unprinted_ = false;
+  open_ = true;
   const double elapsed = std::max(printed_ - started_, 1e-9);
   const std::int64_t done = std::max<std::int64_t>(report_.step - first_step_, 1);
   const double left = elapsed / static_cast<double>(done) * static_cast<double>(report_.steps - report_.step);

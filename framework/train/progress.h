@@ -22,6 +22,8 @@ class Progress : public Observer {
   };
   Progress() : Progress(Options{}) {}
   explicit Progress(Options options);
+  /// Ends the line that a training left open when it met an error.
+  ~Progress() override { end_line(); }
 
   void on_start(Model& model, const Task& task, std::int64_t first_step, std::int64_t steps) override;
   void on_step(Model& model, const StepReport& report) override;
@@ -30,12 +32,14 @@ class Progress : public Observer {
 
  private:
   void print();
+  void end_line();
 
   Options options_;
   bool on_;
   double started_ = 0;
   double printed_ = 0;
   bool unprinted_ = false;
+  bool open_ = false;  // a line without its end is on the screen
   std::int64_t first_step_ = 0;
   std::int64_t tokens_ = 0;
   StepReport report_;

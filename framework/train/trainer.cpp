@@ -201,6 +201,14 @@ bool decays(Role role, const Recipe& recipe) {
   return false;
 }
 
+std::vector<std::string> decayed_parameters(Model& model, const Recipe& recipe) {
+  std::vector<std::string> paths;
+  for (const NamedParameter& named : model.parameters()) {
+    if (decays(named.parameter->role(), recipe)) paths.push_back(named.path);
+  }
+  return paths;
+}
+
 TrainResult train(Model& model, const Task& task, const RunConfig& config, const TrainOptions& options) {
   return Training(model, task, config, options).run();
 }

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "framework/core/check.h"
@@ -58,5 +59,7 @@ TrainResult train(Model& model, const Task& task, const RunConfig& config, const
 
 /// Whether a recipe's weight decay applies to parameters of this role: never to biases and norm gains.
 bool decays(Role role, const Recipe& recipe);
+/// The paths of a model's parameters that it applies to.
+std::vector<std::string> decayed_parameters(Model& model, const Recipe& recipe);
 
 }  // namespace headlab

@@ -72,6 +72,17 @@ TEST_F(ProgressTest, ComesAtMostTenTimesASecondAndOnceAtTheEnd) {
   EXPECT_EQ(last.back(), '\n');
 }
 
+TEST_F(ProgressTest, EndsItsLineWhenTrainingFailed) {
+  {
+    Progress p = progress(true);
+    p.on_start(*model_, task_, 0, 600);
+    now_ += 1;
+    step(p, 1);
+    EXPECT_NE(written().back(), '\n');
+  }
+  EXPECT_EQ(written(), "\n");
+}
+
 TEST_F(ProgressTest, IsSilentWhereNobodyLooks) {
   Progress p = progress(false);
   p.on_start(*model_, task_, 0, 600);

@@ -1,11 +1,9 @@
 #include "framework/train/trainer.h"
 
-#include <limits>
 #include <set>
 
 #include <nlohmann/json.hpp>
 
-#include "framework/core/pool.h"
 #include "framework/files/line_log.h"
 #include "framework/files/run_folder.h"
 #include "framework/nn/embedding.h"
@@ -83,6 +81,16 @@ TEST(Train, WeightDecayFollowsTheRecipe) {
   for (const Role role : {Role::matrix, Role::embedding, Role::position}) EXPECT_FALSE(decays(role, recipe));
 }
 
+TEST(Train, ListsWhatDecays) {
+  const auto model = build_model(TinyTask().needs());
+  Recipe recipe;
+  recipe.decay_positions = false;
+  EXPECT_EQ(decayed_parameters(*model, recipe),
+            (std::vector<std::string>{"embed.token.weight", "blocks.0.attn.qkv.weight",
+                                      "blocks.0.attn.out.weight", "blocks.0.mlp.up.weight",
+                                      "blocks.0.mlp.down.weight", "readout.linear.weight"}));
+}
+
 /// Remembers what it is told.
 class Recorder : public Observer {
  public:
@@ -145,31 +153,6 @@ TEST(Train, IsNotDisturbedByEvaluationAndObservers) {
   // Dropout was really on.
   config.needs.dropout = 0;
   EXPECT_NE(train_new(task, config).result.losses, plain.result.losses);
-}
-
-/// Live objects after each step.
-class Live : public Observer {
- public:
-  void on_step(Model&, const StepReport&) override {
-    const GraphCounters graph = graph_counters();
-    const pool::Counters memory = pool::counters();
-    seen.push_back({graph.tensors, graph.nodes, memory.live_blocks, memory.live_bytes});
-  }
-  std::vector<std::vector<std::int64_t>> seen;
-};
-
-TEST(Train, KeepsNoGraphMemory) {
-  const TinyTask task;
-  RunConfig config = config_of(task, 30);
-  config.needs.dropout = 0.1;
-  config.accumulation = 2;
-  Live live;
-  TrainOptions options;
-  options.evaluate_every = 7;
-  options.observers = {&live};
-  train_new(task, config, options);
-  for (std::size_t i = 2; i < live.seen.size(); ++i) EXPECT_EQ(live.seen[i], live.seen[1]) << i;
-  EXPECT_EQ(live.seen[1][1], 0) << "nodes";
 }
 
 /// Finite logits whose gradient is not: √x at 0 has slope ∞.
