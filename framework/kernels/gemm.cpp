@@ -15,6 +15,8 @@ namespace {
 
 // Most rows of A packed at a time: with gemm_block_k columns they stay in a second-level cache.
 constexpr std::int64_t most_rows = 768;
+// Most tiles computed at a time; between them the next panel of B is asked for.
+constexpr std::int64_t most_tiles = 8;
 
 /// Memory for packed operands: on the stack where little is needed, else from the pool.
 class Scratch {
@@ -58,6 +60,8 @@ class Heights {
         higher_(rows % count_) {}
   std::int64_t count() const { return count_; }
   std::int64_t height(std::int64_t tile) const { return low_ + (tile < higher_ ? 1 : 0); }
+  /// Tiles of one height from this one on.
+  std::int64_t alike(std::int64_t tile) const { return (tile < higher_ ? higher_ : count_) - tile; }
 
  private:
   std::int64_t count_, low_, higher_;  // the first higher_ tiles have one row more
@@ -146,15 +150,21 @@ void multiply(const Product& p) {
         const Edge edge = last == lanes ? Edge::none : last > lanes / 2 ? Edge::masked : Edge::low;
         const auto& functions =
             tile_table[static_cast<std::size_t>(layout)][vectors - 1][static_cast<std::size_t>(edge)];
-        std::int64_t row = 0;
-        for (std::int64_t tile = 0; tile < heights.count(); ++tile) {
+        std::int64_t row = 0, count = 0;
+        for (std::int64_t tile = 0; tile < heights.count(); tile += count) {
           const std::int64_t height = heights.height(tile);
+          count = std::min(heights.alike(tile), most_tiles);
           if (pack_b && next < p.n) {
             detail::prefetch_b(p.transposed_b, p.at_b(first_k, next), p.ldb,
-                               std::min(panel_columns, p.n - next), depth, tile, heights.count());
+                               std::min(panel_columns, p.n - next), depth, tile, tile + count,
+                               heights.count());
           }
-          functions[height]({.a = pack_a ? packed_a + row * depth : p.at_a(first_row + row, first_k),
+          functions[height]({.count = count,
+                             .a = pack_a ? packed_a + row * depth : p.at_a(first_row + row, first_k),
                              .a_step = pack_a ? height : p.lda,
+                             .a_next = height * (pack_a           ? depth
+                                                 : p.transposed_a ? 1
+                                                                  : p.lda),
                              .b = pack_b ? packed_b : p.at_b(first_k, column),
                              .b_step = pack_b ? vectors * lanes : p.ldb,
                              .depth = depth,
@@ -162,7 +172,7 @@ void multiply(const Product& p) {
                              .c_step = p.ldc,
                              .accumulate = p.keep || first_k > 0,
                              .last = first_lanes(last)});
-          row += height;
+          row += count * height;
         }
       }
     }

@@ -37,14 +37,17 @@ enum class LayoutA {
 /// What is special about a tile's last vector.
 enum class Edge {
   none,    ///< all columns exist
-  masked,  ///< Tile::last says which
+  masked,  ///< Tiles::last says which
   low      ///< masked, and at most eight
 };
 
-struct Tile {
+/// Some tiles of the same height, one under another.
+struct Tiles {
+  std::int64_t count;
   const float* a;
   std::int64_t a_step;
-  const float* b;  ///< b[k·b_step + j]
+  std::int64_t a_next;  ///< from one tile's a to the next one's
+  const float* b;       ///< b[k·b_step + j]
   std::int64_t b_step;
   std::int64_t depth;  ///< 1 … gemm_block_k
   float* c;
@@ -63,58 +66,62 @@ HEADLAB_INLINE void unrolled(const Body& body) {
 }
 
 template <int rows, int vectors, LayoutA layout, Edge edge>
-void multiply_tile(const Tile& tile) {
-  f32x16 sum[rows][vectors];
-  unrolled<rows>([&](auto i) __attribute__((always_inline)) {
-    unrolled<vectors>([&](auto j) __attribute__((always_inline)) { sum[i][j] = zero(); });
-  });
-  const float* a = tile.a;
-  const float* b = tile.b;
-  const std::int64_t a_step = tile.a_step, b_step = tile.b_step, c_step = tile.c_step;
-  const mask16 last = tile.last;
-  if (tile.depth >= 64) {  // long enough for C to arrive meanwhile
+void multiply_tiles(const Tiles& tiles) {
+  const std::int64_t a_step = tiles.a_step, b_step = tiles.b_step, c_step = tiles.c_step;
+  const mask16 last = tiles.last;
+  const bool accumulate = tiles.accumulate;
+  float* c = tiles.c;
+  for (std::int64_t tile = 0; tile < tiles.count; ++tile, c += rows * c_step) {
+    const float* a = tiles.a + tile * tiles.a_next;
+    const float* b = tiles.b;
+    f32x16 sum[rows][vectors];
+    unrolled<rows>([&](auto i) __attribute__((always_inline)) {
+      unrolled<vectors>([&](auto j) __attribute__((always_inline)) { sum[i][j] = zero(); });
+    });
+    if (tiles.depth >= 64) {  // long enough for C to arrive meanwhile
+      unrolled<rows>([&](auto i) __attribute__((always_inline)) {
+        unrolled<vectors>([&](auto j) __attribute__((always_inline)) {
+          __builtin_prefetch(c + i * c_step + lanes * j, 1);
+        });
+      });
+    }
+#pragma GCC unroll 4
+    for (std::int64_t k = tiles.depth; k > 0; --k) {
+      f32x16 row[vectors];
+      unrolled<vectors>([&](auto j) __attribute__((always_inline)) {
+        constexpr bool whole = edge == Edge::none || j < vectors - 1;
+        row[j] = whole ? load(b + lanes * j) : load_masked(b + lanes * j, last, 0.0F);
+      });
+      unrolled<rows>([&](auto i) __attribute__((always_inline)) {
+        const f32x16 x = broadcast(layout == LayoutA::rows ? a[i * a_step] : a[i]);
+        unrolled<vectors>([&](auto j)
+                              __attribute__((always_inline)) { sum[i][j] = fma(x, row[j], sum[i][j]); });
+      });
+      a += layout == LayoutA::rows ? 1 : a_step;
+      b += b_step;
+    }
     unrolled<rows>([&](auto i) __attribute__((always_inline)) {
       unrolled<vectors>([&](auto j) __attribute__((always_inline)) {
-        __builtin_prefetch(tile.c + i * c_step + lanes * j, 1);
+        float* to = c + i * c_step + lanes * j;
+        if constexpr (edge == Edge::none || j < vectors - 1) {
+          store(to, accumulate ? load(to) + sum[i][j] : sum[i][j]);
+        } else {
+          const f32x16 x = accumulate ? load_masked(to, last, 0.0F) + sum[i][j] : sum[i][j];
+          edge == Edge::low ? store_low_masked(to, x, last) : store_masked(to, x, last);
+        }
       });
     });
   }
-#pragma GCC unroll 4
-  for (std::int64_t k = tile.depth; k > 0; --k) {
-    f32x16 row[vectors];
-    unrolled<vectors>([&](auto j) __attribute__((always_inline)) {
-      constexpr bool whole = edge == Edge::none || j < vectors - 1;
-      row[j] = whole ? load(b + lanes * j) : load_masked(b + lanes * j, last, 0.0F);
-    });
-    unrolled<rows>([&](auto i) __attribute__((always_inline)) {
-      const f32x16 x = broadcast(layout == LayoutA::rows ? a[i * a_step] : a[i]);
-      unrolled<vectors>([&](auto j)
-                            __attribute__((always_inline)) { sum[i][j] = fma(x, row[j], sum[i][j]); });
-    });
-    a += layout == LayoutA::rows ? 1 : a_step;
-    b += b_step;
-  }
-  unrolled<rows>([&](auto i) __attribute__((always_inline)) {
-    unrolled<vectors>([&](auto j) __attribute__((always_inline)) {
-      float* to = tile.c + i * c_step + lanes * j;
-      if constexpr (edge == Edge::none || j < vectors - 1) {
-        store(to, tile.accumulate ? load(to) + sum[i][j] : sum[i][j]);
-      } else {
-        const f32x16 x = tile.accumulate ? load_masked(to, last, 0.0F) + sum[i][j] : sum[i][j];
-        edge == Edge::low ? store_low_masked(to, x, last) : store_masked(to, x, last);
-      }
-    });
-  });
 }
 
-using TileFunction = void (*)(const Tile&);
+using TileFunction = void (*)(const Tiles&);
 /// For 1 … most_rows(vectors) rows.
 using TileFunctions = std::array<TileFunction, tile_rows + 1>;
 
 template <int vectors, LayoutA layout, Edge edge>
 constexpr TileFunctions tile_functions() {
   return []<int... i>(std::integer_sequence<int, i...>) {
-    return TileFunctions{nullptr, multiply_tile<i + 1, vectors, layout, edge>...};
+    return TileFunctions{nullptr, multiply_tiles<i + 1, vectors, layout, edge>...};
   }
   (std::make_integer_sequence<int, most_rows(vectors)>{});
 }
@@ -149,11 +156,11 @@ inline void pack_b(bool transposed, const float* b, std::int64_t ldb, std::int64
   }
 }
 
-/// Asks for part `part` of `parts` of a panel of B that will be packed next.
+/// Asks for parts `first` … `last` - 1 of `parts` of a panel of B that will be packed next.
 inline void prefetch_b(bool transposed, const float* b, std::int64_t ldb, std::int64_t columns,
-                       std::int64_t depth, std::int64_t part, std::int64_t parts) {
+                       std::int64_t depth, std::int64_t first, std::int64_t last, std::int64_t parts) {
   const std::int64_t rows = transposed ? columns : depth, length = transposed ? depth : columns;
-  for (std::int64_t i = rows * part / parts; i < rows * (part + 1) / parts; ++i) {
+  for (std::int64_t i = rows * first / parts; i < rows * last / parts; ++i) {
     for (std::int64_t j = 0; j < length; j += 16) __builtin_prefetch(b + i * ldb + j, 0, 2);
   }
 }

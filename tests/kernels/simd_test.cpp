@@ -134,6 +134,23 @@ TEST(Simd, ComparisonsWithNanAreFalseExceptUnequal) {
   EXPECT_EQ(bits_of(load(x.data()) > broadcast(13.0F)), 0xC000U);
 }
 
+TEST(Simd, TransposesBlocksOfAnySizeWithoutReadingPastThem) {
+  for (std::int64_t rows = 1; rows <= transpose_rows; ++rows) {
+    for (const std::int64_t columns : {1, 2, 3, 4, 7, 16, 37}) {
+      std::vector<float> from(static_cast<std::size_t>(rows * columns));
+      for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<float>(i);
+      // Rows of the result as short as they may be: each overwrites what the one before left past its end.
+      std::vector<float> to(static_cast<std::size_t>(columns * rows + transpose_rows), -1.0F);
+      transpose(from.data(), columns, rows, columns, to.data(), rows);
+      for (std::int64_t i = 0; i < rows; ++i) {
+        for (std::int64_t j = 0; j < columns; ++j) {
+          ASSERT_EQ(to[j * rows + i], from[i * columns + j]) << rows << "x" << columns;
+        }
+      }
+    }
+  }
+}
+
 TEST(Simd, IntegerLanesShiftAndMask) {
   const i32x16 x = broadcast_int(-1000);
   std::array<std::int32_t, 16> out{};
