@@ -34,7 +34,7 @@ Answers answers_without(Model& model, const Task& task, std::uint64_t seed, std:
 struct KnockoutLoss {
   HeadId head;
   double accuracy = 0;           ///< intact − without, as the task counts it, with teacher forcing
-  std::vector<double> readouts;  ///< the same, one per read-out
+  std::vector<double> readouts;  ///< share of right answers lost, one per read-out (never whole sequences)
   double loss = 0;               ///< without − intact: mean over sequences, nats
 
   /// Two-sided paired t test over sequences that the loss changes, and Holm's correction over the heads;

@@ -4,6 +4,7 @@
 
 #include "framework/core/parallel.h"
 #include "framework/data/copy.h"
+#include "framework/data/induction.h"
 #include "framework/data/offsets.h"
 #include "framework/data/prev.h"
 #include "framework/data/roles.h"
@@ -73,6 +74,18 @@ TEST(AnalyseHeads, AnEvenHeadWithAnotherJobIsNotTheCountingHead) {
   EXPECT_EQ(a.targets[RolesTask::prev].head, 0U);  // the only one there is
   EXPECT_FALSE(a.targets[RolesTask::maj].head);
   EXPECT_EQ(a.distinct_owners, 1);
+}
+
+TEST(AnalyseHeads, MeasuresATargetWhereItIsLabelledNotWhereAnswersAreScored) {
+  // What came before is asked at the earlier occurrence, the answer is given at the later one.
+  const InductionTask task;
+  PlantedModel model(task.needs(), {{-1, 0}});
+  const HeadAnalysis a = analyse_heads(model, task, 0);
+  const TargetScore& previous = a.heads[0].targets[InductionTask::previous];
+  EXPECT_EQ(previous.queries, a.heads[0].targets[InductionTask::successor].queries);
+  EXPECT_EQ(previous.queries, a.heads[0].pattern.queries);
+  EXPECT_EQ(previous.mass, 1);
+  EXPECT_EQ(a.heads[0].clean, std::size_t{InductionTask::previous});
 }
 
 TEST(AnalyseHeads, LooksAtEachSiteOfAnEncoderDecoder) {

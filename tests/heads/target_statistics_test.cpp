@@ -40,6 +40,14 @@ TEST(TargetStatistics, TheBaselineIsTheMostFrequentOffset) {
   EXPECT_EQ(s.share_of_offset(-77), 0);
 }
 
+TEST(TargetStatistics, OffsetsAreCountedWithTheLastQueryAlignedWithTheLastKey) {
+  TargetStatistics s(HeadTarget::Kind::key);
+  s.add(PatternRows(one_head({{0, 0, 1, 0, 0}, {0, 0, 0, 1, 0}}), Mask(), Array()),
+        Array::of<std::int64_t>({1, 2}, {2, 3}));
+  EXPECT_EQ(s.best_offset(), -1);
+  EXPECT_EQ(s.share_of_offset(-1), 1);
+}
+
 TEST(TargetStatistics, AJobOfEvenAttentionIsMeasuredByEntropy) {
   const Array even = one_head({{1, 0, 0}, {.5F, .5F, 0}, {.5F, .25F, .25F}});
   const TargetScore s = of(even, {0, 0, no}, HeadTarget::Kind::uniform).score(0);
