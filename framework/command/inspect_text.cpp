@@ -93,8 +93,7 @@ nlohmann::json loss_json(const InspectedHeads& found, std::size_t head, const Ne
 }
 
 std::vector<Column> columns_of(const InspectedHeads& found) {
-  std::vector<Column> columns{{"head", Align::right}};
-  if (several_sites(found.analysis)) columns.push_back({"attention"});
+  std::vector<Column> columns{{"head"}};
   for (const char* name : {"confidence", "entropy", "offset", "share", "distance"}) {
     columns.push_back({name, Align::right});
   }
@@ -110,7 +109,7 @@ std::vector<std::string> row_of(const InspectedHeads& found, std::size_t index, 
   const HeadAnalysis& analysis = found.analysis;
   const HeadReport& head = analysis.heads[index];
   std::vector<std::string> cells{head.id.str()};
-  if (several_sites(analysis)) cells.push_back(name_of(head.site));
+  if (several_sites(analysis)) cells.front().append(" ").append(name_of(head.site));
   cells.push_back(fixed(head.pattern.confidence));
   cells.push_back(fixed(head.pattern.normalised_entropy));
   cells.push_back(head.best_offset > 0 ? fmt::format("+{}", head.best_offset)
