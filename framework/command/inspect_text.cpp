@@ -191,7 +191,8 @@ std::string map_text(const ExampleMap& map, const ChosenRun& chosen, std::int64_
   drawing.columns = map.weights.dim(1);
   // A blocked key has a weight of exactly 0.
   for (const float weight : map.weights.values<float>()) {
-    drawing.values.push_back(weight == 0 ? std::numeric_limits<double>::quiet_NaN() : double{weight});
+    drawing.values.push_back(weight == 0 ? std::numeric_limits<double>::quiet_NaN()
+                                         : static_cast<double>(weight));
   }
   drawing.row_labels = map.queries;
   drawing.column_labels = map.keys;

@@ -86,40 +86,41 @@ CommandLine& CommandLine::flag(std::string option, bool& into, std::string help)
 }
 
 CommandLine& CommandLine::text(std::string option, std::string value, std::optional<std::string>& into,
-                               std::string help, std::string otherwise) {
+                               std::string help, const std::string& otherwise) {
   const std::string fallback = otherwise.empty() ? "" : fmt::format("({})", default_text(otherwise));
   return add({std::move(option), std::move(value), std::move(help), fallback,
               [&into](std::string_view text) { into = std::string(text); }});
 }
 
-CommandLine& CommandLine::whole(std::string option, std::int64_t& into, WholeRange range, std::string help) {
+CommandLine& CommandLine::whole(const std::string& option, std::int64_t& into, WholeRange range,
+                                std::string help) {
   const std::string fallback = in_brackets(range_text(range), fmt::format("{}", into));
   return add({option, "N", std::move(help), fallback,
               [option, &into, range](std::string_view text) { into = parse_whole(option, text, range); }});
 }
 
-CommandLine& CommandLine::whole(std::string option, std::optional<std::int64_t>& into, WholeRange range,
-                                std::string help, std::string otherwise) {
+CommandLine& CommandLine::whole(const std::string& option, std::optional<std::int64_t>& into,
+                                WholeRange range, std::string help, const std::string& otherwise) {
   const std::string fallback = in_brackets(range_text(range), otherwise);
   return add({option, "N", std::move(help), fallback,
               [option, &into, range](std::string_view text) { into = parse_whole(option, text, range); }});
 }
 
-CommandLine& CommandLine::real(std::string option, double& into, RealRange range, std::string help) {
+CommandLine& CommandLine::real(const std::string& option, double& into, RealRange range, std::string help) {
   const std::string fallback = in_brackets(range_text(range), fmt::format("{}", into));
   return add({option, "X", std::move(help), fallback,
               [option, &into, range](std::string_view text) { into = parse_real(option, text, range); }});
 }
 
-CommandLine& CommandLine::real(std::string option, std::optional<double>& into, RealRange range,
-                               std::string help, std::string otherwise) {
+CommandLine& CommandLine::real(const std::string& option, std::optional<double>& into, RealRange range,
+                               std::string help, const std::string& otherwise) {
   const std::string fallback = in_brackets(range_text(range), otherwise);
   return add({option, "X", std::move(help), fallback,
               [option, &into, range](std::string_view text) { into = parse_real(option, text, range); }});
 }
 
-CommandLine& CommandLine::whole_list(std::string option, std::vector<std::int64_t>& into, WholeRange range,
-                                     std::string help) {
+CommandLine& CommandLine::whole_list(const std::string& option, std::vector<std::int64_t>& into,
+                                     WholeRange range, std::string help) {
   const std::string fallback = in_brackets(range_text(range), fmt::format("{}", fmt::join(into, ",")));
   return add({option, "N,N,…", std::move(help), fallback, [option, &into, range](std::string_view text) {
                 into = parse_whole_list(option, text, range);

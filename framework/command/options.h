@@ -45,14 +45,14 @@ class CommandLine {
   CommandLine& group(std::string heading);
   CommandLine& flag(std::string option, bool& into, std::string help);
   CommandLine& text(std::string option, std::string value, std::optional<std::string>& into, std::string help,
-                    std::string otherwise = "");
-  CommandLine& whole(std::string option, std::int64_t& into, WholeRange range, std::string help);
-  CommandLine& whole(std::string option, std::optional<std::int64_t>& into, WholeRange range,
-                     std::string help, std::string otherwise = "");
-  CommandLine& real(std::string option, double& into, RealRange range, std::string help);
-  CommandLine& real(std::string option, std::optional<double>& into, RealRange range, std::string help,
-                    std::string otherwise = "");
-  CommandLine& whole_list(std::string option, std::vector<std::int64_t>& into, WholeRange range,
+                    const std::string& otherwise = "");
+  CommandLine& whole(const std::string& option, std::int64_t& into, WholeRange range, std::string help);
+  CommandLine& whole(const std::string& option, std::optional<std::int64_t>& into, WholeRange range,
+                     std::string help, const std::string& otherwise = "");
+  CommandLine& real(const std::string& option, double& into, RealRange range, std::string help);
+  CommandLine& real(const std::string& option, std::optional<double>& into, RealRange range, std::string help,
+                    const std::string& otherwise = "");
+  CommandLine& whole_list(const std::string& option, std::vector<std::int64_t>& into, WholeRange range,
                           std::string help);
   /// A whole command line and what it does.
   CommandLine& example(std::string line, std::string effect);

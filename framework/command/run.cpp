@@ -61,6 +61,7 @@ const SubCommand& required(const std::string& name) {
                     printable(name), printable(name)));
   }
   std::vector<std::string> names;
+  names.reserve(sub_commands.size());
   for (const SubCommand& command : sub_commands) names.emplace_back(command.name);
   throw UsageError(
       fmt::format("no sub-command '{}'{}; see headlab --help", printable(name), did_you_mean(name, names)));
