@@ -13,10 +13,6 @@ else()
 endif()
 if(HEADLAB_WERROR)
   target_compile_options(headlab_flags INTERFACE -Werror)
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # g++ 12 warns falsely inside its own AVX-512 intrinsics and on inlined containers at -O3.
-    target_compile_options(headlab_flags INTERFACE -Wno-error=uninitialized -Wno-error=maybe-uninitialized)
-  endif()
 endif()
 
 if(HEADLAB_MARCH)
