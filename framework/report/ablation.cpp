@@ -159,11 +159,13 @@ std::string heads_text(const AblationResult& result, const Terminal& terminal) {
     const bool even = std::any_of(result.targets.begin(), result.targets.end(), [](const HeadTarget& target) {
       return target.kind == HeadTarget::Kind::uniform;
     });
-    table.note(
-        fmt::format("clean{}: over {} of a head's weight on one of the task's {} target{}{}.",
-                    result.seeds > 1 && result.seeds <= most_points ? ", seed by seed" : "", clean_mass,
-                    targets, targets == 1 ? "" : "s",
-                    even ? fmt::format(" (or entropy {}, where even attention is one)", clean_entropy) : ""));
+    table.note(fmt::format("clean{}: over {} of a head's weight on one of the task's {} target{}.",
+                           result.seeds > 1 && result.seeds <= most_points ? ", seed by seed" : "",
+                           clean_mass, targets, targets == 1 ? "" : "s"));
+    if (even) {
+      table.note(
+          fmt::format("Where even attention is a target, entropy over {} is clean too.", clean_entropy));
+    }
     table.note("cover: targets that have a clean head.");
   }
   return table.str(terminal);

@@ -12,7 +12,7 @@ constexpr int numbers_version = 1;
 
 /// What verify_checksum() gives at this numbers_version with headlab's own models, on every x86-64 machine
 /// with fused multiply-add, for any number of threads and with every compiler.
-constexpr std::uint64_t expected_checksum = 0;  // not fixed yet
+constexpr std::uint64_t expected_checksum = 0x14396d75e251bb63;
 
 /// Trains three small models for some hundred steps (learned positions with MLP, dropout and accumulation; an
 /// encoder–decoder; rotary positions) and returns a hash of the bits of all losses. A few seconds on one
