@@ -61,16 +61,19 @@ std::atomic<int> running{0};
 std::atomic<int> most_at_once{0};
 std::atomic<std::int64_t> parallel_loops{0};
 
-void fork([[maybe_unused]] void* tag) {
+// What this thread wrote so far is seen by whoever comes after the same tag.
+void comes_before([[maybe_unused]] void* tag) {
 #ifdef HEADLAB_TSAN
   __tsan_release(tag);
 #endif
 }
-void join([[maybe_unused]] void* tag) {
+void comes_after([[maybe_unused]] void* tag) {
 #ifdef HEADLAB_TSAN
   __tsan_acquire(tag);
 #endif
 }
+// One address for the start of all loops: a worker names it before it reads anything of its own loop.
+char loop_start = 0;
 
 struct Restore {
   bool* flag;
@@ -130,10 +133,9 @@ void run_chunks(std::int64_t chunks, bool alone, void (*body)(const void*, std::
   }
   parallel_loops.fetch_add(1, std::memory_order_relaxed);
   const std::shared_ptr<Arena> arena = current_arena(count);
-  char tag = 0;
-  fork(&tag);
+  char loop_end = 0;
+  comes_before(&loop_start);
   const auto piece = [&](std::int64_t chunk) {
-    join(&tag);
     {
       const FlushToZero flush;
       const Restore restore{&alone_here, alone_here};
@@ -147,7 +149,7 @@ void run_chunks(std::int64_t chunks, bool alone, void (*body)(const void*, std::
       }
       body(context, chunk);
     }
-    fork(&tag);
+    comes_before(&loop_end);
   };
   arena->arena.execute([&] {
     // Isolated: while waiting here a thread must not pick up pieces of somebody else's loop.
@@ -155,12 +157,13 @@ void run_chunks(std::int64_t chunks, bool alone, void (*body)(const void*, std::
       oneapi::tbb::parallel_for(
           oneapi::tbb::blocked_range<std::int64_t>(0, chunks, 1),
           [&](const oneapi::tbb::blocked_range<std::int64_t>& range) {
+            comes_after(&loop_start);
             for (std::int64_t i = range.begin(); i != range.end(); ++i) piece(i);
           },
           oneapi::tbb::simple_partitioner());
     });
   });
-  join(&tag);
+  comes_after(&loop_end);
 }
 
 }  // namespace detail
