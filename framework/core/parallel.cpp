@@ -152,6 +152,7 @@ void run_chunks(std::int64_t chunks, bool alone, void (*body)(const void*, std::
     comes_before(&loop_end);
   };
   arena->arena.execute([&] {
+    comes_after(&loop_start);  // where all places in the arena are taken, another thread runs this
     // Isolated: while waiting here a thread must not pick up pieces of somebody else's loop.
     oneapi::tbb::this_task_arena::isolate([&] {
       oneapi::tbb::parallel_for(
@@ -162,6 +163,7 @@ void run_chunks(std::int64_t chunks, bool alone, void (*body)(const void*, std::
           },
           oneapi::tbb::simple_partitioner());
     });
+    comes_before(&loop_end);
   });
   comes_after(&loop_end);
 }

@@ -45,7 +45,7 @@ TEST(NormalQuantile, MeetsHighPrecisionValues) {
 TEST(NormalQuantile, RefusesWhatIsNoProbability) {
   EXPECT_EQ(error_of([] { normal_quantile(0); }), "normal_quantile: p = 0 is not in (0, 1)");
   EXPECT_EQ(error_of([] { normal_quantile(1); }), "normal_quantile: p = 1 is not in (0, 1)");
-  EXPECT_EQ(error_of([] { normal_quantile(NAN); }), "normal_quantile: p = nan is not in (0, 1)");
+  EXPECT_EQ(error_of([] { normal_quantile(std::nan("")); }), "normal_quantile: p = nan is not in (0, 1)");
 }
 
 TEST(OpenUniform, IsNever0Or1) {

@@ -53,7 +53,7 @@ std::vector<T> run(Axis axis, bool accumulate) {
   for (const Norm kind : {Norm::layer, Norm::rms}) {
     std::vector<T> mean = row(), r = row();
     output(size, [&](T* to) {
-      norm(kind, x.data(), dy.data(), start.data(), T{1e-5F}, to, mean.data(), r.data(), shape);
+      norm(kind, x.data(), dy.data(), start.data(), static_cast<T>(1e-5), to, mean.data(), r.data(), shape);
     });
     const std::int64_t chunks = (rows + chunk_rows(rows) - 1) / chunk_rows(rows);
     std::vector<T> gains(static_cast<std::size_t>(chunks * axis.n)), biases = gains;
