@@ -87,7 +87,8 @@ std::string figures_text(const AblationResult& result, const Terminal& terminal)
       return l.difference ? verdict(*l.difference) : std::string(nothing);
     }));
   }
-  if (any_level(result, [](const AblationLevel& l) { return l.prototype.has_value(); })) {
+  const bool prototyped = any_level(result, [](const AblationLevel& l) { return l.prototype.has_value(); });
+  if (prototyped) {
     measured.push_back(field(result, "prototype", [](const AblationLevel& l) {
       return l.prototype ? fixed(*l.prototype) : std::string(nothing);
     }));
@@ -105,6 +106,8 @@ std::string figures_text(const AblationResult& result, const Terminal& terminal)
     if (!tested && result.levels.size() > 1 && result.seeds > 1) {
       table.note("An exact test of the differences needs 7 seeds.");
     }
+    if (prototyped)
+      table.note("prototype: mean accuracy of a prototype in PyTorch with the task's own settings.");
     return table.str(terminal);
   };
   std::vector<Field> all = measured;

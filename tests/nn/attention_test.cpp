@@ -1,9 +1,11 @@
 #include "framework/nn/attention.h"
 
-#include <limits>
+#include <tuple>
+#include <vector>
 
 #include "framework/autograd/backward.h"
 #include "framework/autograd/gradcheck.h"
+#include "framework/core/parallel.h"
 #include "framework/nn/step_context.h"
 #include "framework/ops/arithmetic.h"
 #include "framework/ops/reduction.h"
@@ -207,6 +209,20 @@ TEST(MultiHeadAttention, GateOfZeroRemovesAHead) {
   Array& w = (*layer.out)->weight.tensor().change();  // [6, 3·2]: head 1 owns columns 2 and 3
   for (int row = 0; row < 6; ++row) w.data<float>()[row * 6 + 2] = w.data<float>()[row * 6 + 3] = 0;
   expect_close(layer(x).out.value(), gated, 1e-6, "columns of W_O removed");
+}
+
+TEST(MultiHeadAttention, SmallWorkStaysOnOneThread) {
+  set_threads(4);
+  for (const auto& [d_model, heads, tokens] :
+       std::vector<std::tuple<std::int64_t, std::int64_t, std::int64_t>>{{8, 1, 4}, {16, 2, 8}}) {
+    MultiHeadAttention layer({.d_model = d_model, .heads = heads});
+    initialise(layer, 5);
+    const Tensor x(Array::full({1, tokens, d_model}, 1), true);
+    reset_parallel_counters();
+    backward(sum(layer(x, {.mask = Mask::causal()}).out));
+    EXPECT_EQ(parallel_counters().parallel_loops, 0);
+  }
+  set_threads(0);
 }
 
 TEST(MultiHeadAttention, KeepsPatternsOnRequest) {

@@ -45,6 +45,7 @@ TEST(AblationText, ShowsFiguresHeadsKnockoutAndFinding) {
 ──────────────────────────────────────────────────────────────────────────────────────────────────────
 ± is the 95 % t interval over seeds; differences are paired by seed.
 An exact test of the differences needs 7 seeds.
+prototype: mean accuracy of a prototype in PyTorch with the task's own settings.
 
 What the heads became
 ──────────────────────────────────────────────────────────────────────────────────────────────
