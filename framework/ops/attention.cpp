@@ -1,16 +1,15 @@
 #include "framework/ops/attention.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <limits>
-#include <type_traits>
 #include <vector>
 
 #include "framework/autograd/node.h"
 #include "framework/core/parallel.h"
+#include "framework/kernels/finite.h"
 #include "framework/kernels/gemm.h"
 #include "framework/kernels/masked_softmax.h"
+#include "framework/kernels/reduce.h"
 
 namespace headlab {
 
@@ -54,20 +53,6 @@ kernels::ScoreRow<T> score_row(const ResolvedMask& mask, const T* bias, double s
           static_cast<T>(scale)};
 }
 
-template <class T>
-bool finite(const T* rows, std::int64_t n, std::int64_t row, std::int64_t width) {
-  // Infinities and NaN have all bits of the exponent set; integers let the compiler use the lanes.
-  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
-  constexpr Bits exponent = std::bit_cast<Bits>(std::numeric_limits<T>::infinity());
-  Bits bad = 0;
-  for (std::int64_t j = 0; j < n; ++j) {
-    for (std::int64_t c = 0; c < width; ++c) {
-      bad |= static_cast<Bits>((std::bit_cast<Bits>(rows[j * row + c]) & exponent) == exponent);
-    }
-  }
-  return bad == 0;
-}
-
 // out[i] = beta·out[i] + Σ_j weights[i, j] · rows[j] over the keys that query i may attend to. With finite
 // rows a blocked key's weight of 0 adds nothing to the chain of sums; with a NaN or infinity among them each
 // query multiplies its own copy, in which the rows that it must not see are 0: the same sums in the same
@@ -77,7 +62,7 @@ void weighted_rows(const T* weights, const Heads<const T>& rows, std::int64_t b,
                    std::int64_t h, const Sizes& s, std::int64_t width, const ResolvedMask& mask, T beta,
                    T* out, std::int64_t ldo) {
   const T* first = rows.at(b, kv);
-  if (mask.blocks_nothing() || finite(first, s.n_k, rows.row, width)) {
+  if (mask.blocks_nothing() || kernels::all_finite(first, s.n_k, width, rows.row)) {
     kernels::gemm(Transpose::no, Transpose::no, s.n_q, width, s.n_k, weights, s.n_k, first, rows.row, beta,
                   out, ldo);
     return;
@@ -191,20 +176,6 @@ void backward(const Heads<const T>& q, const Heads<const T>& k, const Heads<cons
   });
 }
 
-// dS [B, heads, n_q, n_k] summed over the axes that the bias broadcasts.
-template <class T>
-Array bias_gradient(const Array& dscores, const Shape& bias, const Sizes& s) {
-  Array result = Array::zeros(bias, dscores.dtype());
-  for (std::int64_t b = 0; b < s.batch; ++b) {
-    for (std::int64_t h = 0; h < s.heads; ++h) {
-      const T* from = dscores.data<T>() + (b * s.heads + h) * s.scores();
-      T* to = result.data<T>() + ((bias[0] == 1 ? 0 : b) * bias[1] + (bias[1] == 1 ? 0 : h)) * s.scores();
-      for (std::int64_t i = 0; i < s.scores(); ++i) to[i] += from[i];
-    }
-  }
-  return result;
-}
-
 void check_heads(const AttentionOptions& o, std::int64_t kv_heads) {
   check(o.heads >= 1, "attention", "heads {} is not positive", o.heads);
   check(kv_heads >= 1 && o.heads % kv_heads == 0, "attention", "kv_heads {} does not divide heads {}",
@@ -299,7 +270,7 @@ AttentionResult run(std::vector<Tensor> inputs, const Sizes& s, const AttentionO
       for (std::size_t i = 0; i < saved.size(); ++i) {
         if (dx[i]) dx[i].add(std::move(gradients[i]));
       }
-      if (wants_bias) dx.back().add(bias_gradient<T>(dscores, bias_shape, s));
+      if (wants_bias) dx.back().add(kernels::sum_to(dscores, bias_shape));
     });
   };
   std::vector<Tensor> results =
