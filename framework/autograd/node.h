@@ -15,120 +15,18 @@
 // intermediates.
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "framework/autograd/tensor.h"
+#include "framework/autograd/graph.h"
 
 namespace headlab {
-
-namespace detail {
-/// A gradient on its way: of a node's output or of a leaf.
-struct Slot {
-  Array array;
-  Shape shape;
-  DType dtype = DType::f32;
-  bool filled = false;
-  bool pinned = false;  ///< the array is a fixed place (flat parameter buffer): always written in place
-};
-}  // namespace detail
-
-/// Where the gradient of one input goes. False when nobody wants it.
-class Sink {
- public:
-  Sink() = default;
-  explicit operator bool() const { return slot_ != nullptr; }
-  /// Takes a gradient of the input's shape: moved into an empty slot, added to a filled one. Error: another
-  /// shape or type.
-  void add(Array gradient);
-
-  struct Destination {
-    Array& array;  ///< of the input's shape; uninitialised unless accumulate
-    bool
-        accumulate;  ///< the kernel must add to what is there (beta = 1) instead of overwriting it (beta = 0)
-    double beta() const { return accumulate ? 1 : 0; }
-  };
-  /// A place that a kernel writes into: every element, and before another sink is touched (both may be the
-  /// same tensor).
-  Destination open();
-
- private:
-  friend class Tape;
-  explicit Sink(detail::Slot* slot) : slot_(slot) {}
-  detail::Slot* slot_ = nullptr;
-};
-using Sinks = std::span<Sink>;
-
-/// An input's value kept for backward. get() is an error when the value was changed in place since.
-class Saved {
- public:
-  Saved() = default;
-  Saved(const Tensor& tensor, std::string_view op);
-  /// Keeps nothing unless `wanted`.
-  Saved(const Tensor& tensor, std::string_view op, bool wanted);
-  const Array& get() const;
-
- private:
-  Array value_;
-  detail::Ref<detail::Version> version_;
-  std::int64_t expected_ = 0;
-  std::string_view op_;
-};
 
 /// Whether an operation on these inputs will be recorded.
 bool needs_grad(std::initializer_list<Tensor> inputs);
 bool needs_grad(std::span<const Tensor> inputs);
-
-namespace detail {
-
-struct Edge {
-  Ref<Node> node;  // a computed input: its node and which output
-  int output = 0;
-  Ref<Record> leaf;  // or a leaf that wants a gradient; neither: nobody wants one
-};
-
-struct Node : Counted {
-  explicit Node(std::string_view op);
-  virtual ~Node();
-  virtual void run(std::span<const Array> dy, Sinks dx) = 0;
-  virtual void drop_closure() = 0;
-  void connect(std::span<const Tensor> inputs);
-  Tensor output(Array value, const Tensor* view_of, bool closure_keeps_it);
-
-  std::uint64_t number;
-  std::string_view name;
-  std::vector<Edge> inputs;
-  std::vector<Slot> outputs;
-  struct KeptOutput {
-    Ref<Version> version;
-    std::int64_t expected;
-  };
-  std::vector<KeptOutput> kept;  // outputs that the closure itself holds
-  bool consumed = false;
-  bool queued = false;
-};
-
-template <class Closure>
-struct NodeOf final : Node {
-  NodeOf(std::string_view op, Closure f) : Node(op), closure(std::move(f)) {}
-  void run(std::span<const Array> dy, Sinks dx) override {
-    if constexpr (std::is_invocable_v<Closure&, const Array&, Sinks>) {
-      (*closure)(dy[0], dx);
-    } else {
-      (*closure)(dy, dx);
-    }
-  }
-  void drop_closure() override { closure.reset(); }
-  std::optional<Closure> closure;
-};
-
-Tensor untracked(Array value, const Tensor* view_of);
-
-}  // namespace detail
 
 /// Whether the closure holds the op's own output, which then must not change in place before backward.
 enum class Keeps : bool { nothing, output };

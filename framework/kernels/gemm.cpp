@@ -74,10 +74,11 @@ using Edges = std::array<detail::TileFunctions, 3>;
 template <int vectors, LayoutA layout>
 constexpr Edges edges() {
   constexpr bool plain = !HEADLAB_AVX512 && vectors <= detail::tile_vectors;
-  return {detail::tile_functions < vectors,       layout,
-          plain ? Edge::none : Edge::masked > (), detail::tile_functions<vectors, layout, Edge::masked>(),
-          detail::tile_functions < vectors,       layout,
-          plain ? Edge::low : Edge::masked > ()};
+  constexpr Edge whole = plain ? Edge::none : Edge::masked;
+  constexpr Edge half = plain ? Edge::low : Edge::masked;
+  return {detail::tile_functions<vectors, layout, whole>(),
+          detail::tile_functions<vectors, layout, Edge::masked>(),
+          detail::tile_functions<vectors, layout, half>()};
 }
 template <LayoutA layout, int... i>
 constexpr std::array<Edges, sizeof...(i)> widths(std::integer_sequence<int, i...>) {

@@ -1,7 +1,7 @@
 #include "framework/nn/feed_forward.h"
 
-#include "framework/ops/elementwise.h"
 #include "framework/ops/arithmetic.h"
+#include "framework/ops/elementwise.h"
 
 namespace headlab {
 
