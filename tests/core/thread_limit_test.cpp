@@ -45,10 +45,13 @@ TEST_F(ThreadLimit, NeverMorePiecesAtOnceThanAskedFor) {
     set_threads(count);
     EXPECT_EQ(threads(), count);
     int most = 0;
-    for (int repeat = 0; repeat < 5; ++repeat) most = std::max(most, most_at_once(64));
+    // Pieces that sleep overlap on any machine, so the limit is not kept by accident; where others use the
+    // machine, the second thread may come late.
+    const int wanted = std::min(count, 2);
+    for (int repeat = 0; repeat < 5 || (most < wanted && repeat < 500); ++repeat)
+      most = std::max(most, most_at_once(64));
     EXPECT_LE(most, count);
-    // Pieces that sleep overlap on any machine, so the limit is not kept by accident.
-    EXPECT_GE(most, std::min(count, 2)) << count;
+    EXPECT_GE(most, wanted) << count;
   }
 }
 
