@@ -2,6 +2,7 @@
 
 #include "framework/nn/step_context.h"
 #include "framework/ops/linear.h"
+#include "framework/ops/padding.h"
 #include "framework/ops/reduction.h"
 #include "framework/ops/shaping.h"
 
@@ -105,8 +106,9 @@ MultiHeadAttention::Result MultiHeadAttention::finish(AttentionResult result, co
   return {z, call.average_weights ? mean(result.weights, {1}) : result.weights};
 }
 
-MultiHeadAttention::Result MultiHeadAttention::operator()(const Tensor& x, const Call& call) {
+MultiHeadAttention::Result MultiHeadAttention::operator()(const Tensor& given, const Call& call) {
   const Options& o = options_;
+  const Tensor x = without_broken_padding(given, call.mask);
   check(x.rank() == 3 && x.dim(2) == o.d_model, "attention", "needs x [batch, tokens, {}], not {}", o.d_model,
         x.shape());
   if (!qkv_weight || o.d_k != o.d_v) return (*this)(x, x, x, call);
@@ -128,8 +130,8 @@ MultiHeadAttention::Result MultiHeadAttention::operator()(const Tensor& query, c
   const Projection to_k = k_proj();
   const Projection to_v = v_proj();
   const Tensor q = turned(linear(query, to_q.weight, to_q.bias), o.heads);
-  const Tensor k = turned(linear(key, to_k.weight, to_k.bias), o.kv_heads);
-  const Tensor v = linear(value, to_v.weight, to_v.bias);
+  const Tensor k = turned(linear(without_broken_padding(key, call.mask), to_k.weight, to_k.bias), o.kv_heads);
+  const Tensor v = linear(without_broken_padding(value, call.mask), to_v.weight, to_v.bias);
   return finish(attention(q, k, v, attention_options(call, query.dim(1), key.dim(1))), call);
 }
 

@@ -96,6 +96,13 @@ Mask Mask::without_bias() const {
   return mask;
 }
 
+Mask Mask::padding_alone() const {
+  Mask mask;
+  mask.valid_ = valid_;
+  mask.lengths_ = lengths_;
+  return mask;
+}
+
 Mask operator&(const Mask& a, const Mask& b) {
   Mask mask;
   mask.causal_ = a.causal_ || b.causal_;
@@ -164,6 +171,11 @@ ResolvedMask::Row ResolvedMask::row(std::int64_t example, std::int64_t head, std
   if (valid_) row.valid = valid_.data<std::uint8_t>() + example * n_k_;
   if (bias_) row.bias = offset(bias_.shape());
   return row;
+}
+
+bool ResolvedMask::is_padding(std::int64_t example, std::int64_t key) const {
+  return (!lengths_.empty() && key >= lengths_[static_cast<std::size_t>(example)]) ||
+         (valid_ && valid_.data<std::uint8_t>()[example * n_k_ + key] == 0);
 }
 
 std::int64_t ResolvedMask::allowed_keys(std::int64_t example, std::int64_t head, std::int64_t query) const {

@@ -37,6 +37,9 @@ class Mask {
 
   const Tensor& bias() const { return bias_; }
   Mask without_bias() const;
+  /// Whether key_lengths or valid_keys say what is padding; and a mask of nothing else.
+  bool names_padding() const { return valid_ || !lengths_.empty(); }
+  Mask padding_alone() const;
   bool blocks_nothing() const {
     return !causal_ && !upper_left_ && !window_ && !allow_ && !valid_ && lengths_.empty();
   }
@@ -68,6 +71,8 @@ class ResolvedMask {
   Row row(std::int64_t example, std::int64_t head, std::int64_t query) const;
   /// Number of keys that a query may attend to (an additive −∞ is not counted).
   std::int64_t allowed_keys(std::int64_t example, std::int64_t head, std::int64_t query) const;
+  /// Whether key_lengths or valid_keys call this key of an example padding.
+  bool is_padding(std::int64_t example, std::int64_t key) const;
   bool blocks_nothing() const { return blocks_nothing_; }
   const Array& bias() const { return bias_; }
 
