@@ -174,7 +174,7 @@ class Poisoned final : public Model {
   Tensor logits(const Batch& batch) override {
     const Tensor good = inner_->logits(batch);
     if (!training() || ++calls_ < 3) return good;
-    return good * std::numeric_limits<float>::quiet_NaN();
+    return good * std::numeric_limits<double>::quiet_NaN();
   }
 
  private:
