@@ -16,7 +16,7 @@ CommandLine& CommonOptions::add_seed(CommandLine& line, std::string help) {
 }
 
 CommandLine& CommonOptions::add_out(CommandLine& line, std::string otherwise) {
-  return line.text("--out", "DIR", out, "folder for the results", std::move(otherwise));
+  return line.text("--out", "DIR", out, "folder for the results", otherwise);
 }
 
 CommandLine& CommonOptions::add_json(CommandLine& line) {

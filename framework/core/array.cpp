@@ -29,7 +29,6 @@ std::int64_t bytes_of(DType dtype) {
     case DType::f32:
       return 4;
     case DType::f64:
-      return 8;
     case DType::i64:
       return 8;
     case DType::u8:

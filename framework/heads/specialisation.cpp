@@ -63,7 +63,8 @@ double PatternDistances::diversity() const {
   for (std::int64_t a = 0; a < heads_; ++a) {
     for (std::int64_t b = a + 1; b < heads_; ++b) sum += between(a, b);
   }
-  return sum / static_cast<double>(heads_ * (heads_ - 1) / 2);
+  const std::int64_t pairs = heads_ * (heads_ - 1) / 2;
+  return sum / static_cast<double>(pairs);
 }
 
 }  // namespace headlab
