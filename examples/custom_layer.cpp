@@ -86,7 +86,8 @@ Tensor smear_keys(const Tensor& keys, const Tensor& logits) {
 class SmearedAttention : public Module, public HeadLayer {
  public:
   explicit SmearedAttention(const Needs& n)
-      : heads_(n.heads),
+      : HeadLayer(this),
+        heads_(n.heads),
         d_(n.d_model / n.heads),
         base_(n.rotary_base),
         q(this, "q", projection(n)),
@@ -99,10 +100,11 @@ class SmearedAttention : public Module, public HeadLayer {
     const Tensor queries = turned(q(x));
     const Tensor keys = turned(smear_keys(k(x), share));
     const Tensor values = v(x);
-    const AttentionResult a = attention(
-        queries, keys, values, {.heads = heads_, .mask = Mask::causal(), .weights = keeps_pattern()});
-    if (keeps_pattern()) set_pattern(a.weights.value());
-    return out(gate() ? head_gate(a.out, gate(), heads_) : a.out);
+    AttentionResult a = attention(
+        queries, keys, values, {.heads = heads_, .mask = Mask::causal(), .telemetry = telemetry_options()});
+    set_telemetry(std::move(a.telemetry));
+    const Tensor z = sites.z(a.out);
+    return out(gate() ? head_gate(z, gate(), heads_) : z);
   }
 
   std::int64_t heads() const override { return heads_; }

@@ -27,13 +27,15 @@ std::vector<LayerSums> sums_over(Model& model, const Task& task, std::uint64_t s
     for (const HeadTarget& target : targets) sums.targets.emplace_back(target.kind);
   }
   const std::int64_t size = task.held_out_size(part);
+  std::vector<std::string> sites;
+  for (HeadLayer* layer : layers) sites.push_back(layer->sites.pattern.path());
+  const ActivationCache seen(model, sites);
   for (std::int64_t first = 0; first < size; first += batch_size) {
     const Batch batch = task.held_out(seed, first, std::min(batch_size, size - first), part);
     model.logits(batch);
     for (std::size_t i = 0; i < layers.size(); ++i) {
-      const Array& pattern = layers[i]->pattern();
-      check(static_cast<bool>(pattern), "analyse_heads", "layer {} kept no pattern",
-            layers[i]->module().path());
+      check(seen.has(sites[i]), "analyse_heads", "layer {} showed no pattern", layers[i]->module().path());
+      const Array& pattern = seen[sites[i]];
       const AttentionSite site = site_of(*layers[i], model.needs());
       const Mask mask = mask_of(site, model.needs(), batch);
       const PatternRows counted(pattern, mask, counted_queries(site, batch));
@@ -181,7 +183,6 @@ void describe_model(HeadAnalysis& analysis) {
 HeadAnalysis analyse_heads(Model& model, const Task& task, std::uint64_t seed, std::int64_t batch_size) {
   check(batch_size >= 1, "analyse_heads", "a batch size of {}, needs at least 1", batch_size);
   const Looking looking(model);
-  const KeepPatterns keep(model);
   const std::vector<LayerSums> choose = sums_over(model, task, seed, HeldOut::choose, batch_size);
   const std::vector<LayerSums> score = sums_over(model, task, seed, HeldOut::score, batch_size);
 

@@ -19,10 +19,11 @@ ExampleMap example_map(Model& model, const Task& task, std::uint64_t seed, HeadI
   map.site = site_of(layer, model.needs());
   {
     const Looking looking(model);
-    const KeepPatterns keep(model);
+    const std::string site = layer.sites.pattern.path();
+    const ActivationCache seen(model, {site});
     model.logits(batch);
-    const Array& pattern = layer.pattern();
-    check(static_cast<bool>(pattern), "example", "layer {} kept no pattern", map.layer);
+    check(seen.has(site), "example", "layer {} showed no pattern", map.layer);
+    const Array& pattern = seen[site];
     map.weights = pattern.reshape({layer.heads(), pattern.dim(2), pattern.dim(3)})
                       .range(head.head, head.head + 1)
                       .reshape({pattern.dim(2), pattern.dim(3)})

@@ -16,10 +16,7 @@ struct PatternRow {
   std::int64_t allowed;  ///< n_i, the number of keys that it may attend to
   ResolvedMask::Row mask;
 
-  bool allows(std::int64_t key) const {
-    return key >= mask.first && key < mask.last && (!mask.allow || mask.allow[key] != 0) &&
-           (!mask.valid || mask.valid[key] != 0);
-  }
+  bool allows(std::int64_t key) const { return mask.allows(key); }
 };
 
 /// A batch of patterns f32 [B, heads, n_q, n_k] with what its queries may attend to, and which of them count:

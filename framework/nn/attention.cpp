@@ -1,6 +1,9 @@
 #include "framework/nn/attention.h"
 
+#include <cmath>
+
 #include "framework/nn/step_context.h"
+#include "framework/ops/arithmetic.h"
 #include "framework/ops/linear.h"
 #include "framework/ops/padding.h"
 #include "framework/ops/reduction.h"
@@ -27,14 +30,21 @@ Options resolved(Options o) {
   if (o.d_v == 0) o.d_v = o.d_k;
   if (o.kdim == 0) o.kdim = o.d_model;
   if (o.vdim == 0) o.vdim = o.d_model;
-  check(!o.rotary || o.d_k % 2 == 0, "attention",
-        "rotary positions need an even d_k, not {} (d_model {}, heads {})", o.d_k, o.d_model, o.heads);
+  if (o.rotary && o.rotary->width == 0) o.rotary->width = o.d_k;
+  check(!o.rotary || o.rotary->width % 2 == 0, "attention",
+        "rotary positions need an even d_k or width, not {} (d_model {}, heads {})",
+        o.rotary ? o.rotary->width : 0, o.d_model, o.heads);
+  check(!o.rotary || (o.rotary->width > 0 && o.rotary->width <= o.d_k), "attention",
+        "rotary width {} is not in 2 … d_k = {}", o.rotary ? o.rotary->width : 0, o.d_k);
+  check(o.softcap >= 0 && std::isfinite(o.softcap), "attention", "softcap {} is not a number from 0 on",
+        o.softcap);
+  check(o.window >= 0, "attention", "window {} is negative", o.window);
   return o;
 }
 
 }  // namespace
 
-MultiHeadAttention::MultiHeadAttention(const Options& given) : options_(resolved(given)) {
+MultiHeadAttention::MultiHeadAttention(const Options& given) : HeadLayer(this), options_(resolved(given)) {
   const Options& o = options_;
   const std::int64_t q_rows = o.heads * o.d_k;
   const std::int64_t k_rows = o.kv_heads * o.d_k;
@@ -49,6 +59,20 @@ MultiHeadAttention::MultiHeadAttention(const Options& given) : options_(resolved
     v_weight.emplace(this, "v.weight", Shape{v_rows, o.vdim}, o.weights, Role::matrix);
   }
   if (o.bias) qkv_bias.emplace(this, "qkv.bias", Shape{q_rows + k_rows + v_rows}, Init::zeros(), Role::bias);
+  if (o.sink) sink.emplace(this, "sink", Shape{o.heads}, Init::zeros(), Role::bias);
+  if (o.relative_bias) {
+    relative_bucket(0, *o.relative_bias);  // refuses impossible buckets
+    relative_bias.emplace(this, "relative_bias", Shape{o.relative_bias->buckets, o.heads}, o.weights,
+                          Role::position);
+  }
+  if (o.qk_norm == QkNorm::layer) {
+    q_layer_norm.emplace(this, "q_norm", LayerNorm::Options{.d_model = o.d_k});
+    k_layer_norm.emplace(this, "k_norm", LayerNorm::Options{.d_model = o.d_k});
+  }
+  if (o.qk_norm == QkNorm::rms) {
+    q_rms_norm.emplace(this, "q_norm", RMSNorm::Options{.d_model = o.d_k});
+    k_rms_norm.emplace(this, "k_norm", RMSNorm::Options{.d_model = o.d_k});
+  }
   if (o.out_proj) {
     out.emplace(this, "out",
                 Linear::Options{.in = o.heads * o.d_v,
@@ -77,44 +101,105 @@ MultiHeadAttention::Projection MultiHeadAttention::v_proj() {
   return rows(v_weight, from, from + options_.kv_heads * options_.d_v);
 }
 
-Tensor MultiHeadAttention::turned(const Tensor& x, std::int64_t heads) const {
+Tensor MultiHeadAttention::normed(const Tensor& x, std::int64_t heads, bool queries) {
+  if (options_.qk_norm == QkNorm::none) return x;
+  const Shape shape = x.shape();
+  const Tensor by_head = reshape(x, {shape[0], shape[1], heads, options_.d_k});
+  if (options_.qk_norm == QkNorm::rms) {
+    return reshape((queries ? *q_rms_norm : *k_rms_norm)(by_head), shape);
+  }
+  return reshape((queries ? *q_layer_norm : *k_layer_norm)(by_head), shape);
+}
+
+Tensor MultiHeadAttention::turned(const Tensor& x, std::int64_t heads, std::int64_t first_position) const {
   if (!options_.rotary) return x;
   return rotary(x, {.heads = heads,
                     .head_size = options_.d_k,
+                    .width = options_.rotary->width,
                     .base = options_.rotary->base,
-                    .pairing = options_.rotary->pairing});
+                    .pairing = options_.rotary->pairing,
+                    .first_position = first_position});
+}
+
+std::string MultiHeadAttention::why_composite(const Call& call) const {
+  if (sites.scores.active()) return "a hook reads `scores`";
+  if (sites.pattern.active()) return "a hook reads `pattern`";
+  if (call.weights) return "the call asks for weights";
+  if (options_.score) return "the layer has its own score function";
+  return {};
+}
+
+std::string MultiHeadAttention::attention_path(const Call& call) const {
+  const std::string reason = why_composite(call);
+  return reason.empty() ? "streaming" : "composite: " + reason;
+}
+
+// One projection of queries, keys and values may stay packed where nothing has to be done to one of them.
+bool MultiHeadAttention::packs(const Call& call) const {
+  return qkv_weight && options_.d_k == options_.d_v && options_.qk_norm == QkNorm::none && !call.cache &&
+         !sites.q.active() && !sites.k.active() && !sites.v.active() && why_composite(call).empty();
 }
 
 AttentionOptions MultiHeadAttention::attention_options(const Call& call, std::int64_t n_q, std::int64_t n_k) {
-  AttentionOptions o{.heads = options_.heads,
-                     .kv_heads = options_.kv_heads,
-                     .scale = options_.scale,
-                     .mask = call.mask,
-                     .weights = call.weights || keeps_pattern()};
-  if (training() && options_.dropout > 0) {
-    o.dropout = options_.dropout;
-    o.dropout_key = dropout_key(path(), options_.heads * n_q * n_k, calls_);
+  const Options& o = options_;
+  AttentionOptions a{.heads = o.heads,
+                     .kv_heads = o.kv_heads,
+                     .scale = o.scale,
+                     .softcap = o.softcap,
+                     .mask = o.window > 0 ? call.mask & Mask::window(o.window) : call.mask,
+                     .telemetry = telemetry_options()};
+  if (sink) a.sink = *sink;
+  if (relative_bias) a.offset_bias = headlab::relative_bias(*relative_bias, n_q, n_k, *o.relative_bias);
+  if (o.alibi) {
+    const Tensor slopes = alibi_bias(o.heads, n_q, n_k, DefaultDType::now());
+    a.offset_bias = a.offset_bias ? add(a.offset_bias, slopes) : slopes;
   }
-  return o;
+  if (training() && o.dropout > 0) {
+    a.dropout = o.dropout;
+    a.dropout_key = dropout_key(path(), o.heads * n_q * n_k, calls_);
+  }
+  return a;
 }
 
 MultiHeadAttention::Result MultiHeadAttention::finish(AttentionResult result, const Call& call) {
-  if (keeps_pattern()) set_pattern(result.weights.value());
-  Tensor z = gate() ? head_gate(result.out, gate(), options_.heads) : result.out;
+  if (telemetry_options()) set_telemetry(std::move(result.telemetry));
+  Tensor z = sites.z(result.out);
+  if (gate()) z = head_gate(z, gate(), options_.heads);
   if (out) z = (*out)(z);
+  z = sites.out(z);
   if (!call.weights) return {z, Tensor()};
   return {z, call.average_weights ? mean(result.weights, {1}) : result.weights};
 }
 
+MultiHeadAttention::Result MultiHeadAttention::attend(Tensor q, Tensor k, Tensor v, const Call& call) {
+  const Options& o = options_;
+  const std::int64_t before = call.cache ? call.cache->length() : 0;
+  q = sites.q(turned(normed(q, o.heads, true), o.heads, before));
+  k = sites.k(turned(normed(k, o.kv_heads, false), o.kv_heads, before));
+  v = sites.v(v);
+  if (call.cache) {
+    call.cache->append(k, v);
+    k = call.cache->keys();
+    v = call.cache->values();
+  }
+  const AttentionOptions options = attention_options(call, q.dim(1), k.dim(1));
+  if (why_composite(call).empty()) return finish(attention(q, k, v, options), call);
+  composite::AttentionInside inside;
+  inside.score = o.score;
+  if (sites.scores.active()) inside.scores = [this](const Tensor& x) { return sites.scores(x); };
+  if (sites.pattern.active()) inside.pattern = [this](const Tensor& x) { return sites.pattern(x); };
+  return finish(composite::attention(q, k, v, options, inside), call);
+}
+
 MultiHeadAttention::Result MultiHeadAttention::operator()(const Tensor& given, const Call& call) {
   const Options& o = options_;
+  check(given.rank() == 3 && given.dim(2) == o.d_model, "attention", "needs x [batch, tokens, {}], not {}",
+        o.d_model, given.shape());
   const Tensor x = without_broken_padding(given, call.mask);
-  check(x.rank() == 3 && x.dim(2) == o.d_model, "attention", "needs x [batch, tokens, {}], not {}", o.d_model,
-        x.shape());
-  if (!qkv_weight || o.d_k != o.d_v) return (*this)(x, x, x, call);
+  if (!packs(call)) return project(x, x, x, call);
   const Tensor qkv = linear(x, *qkv_weight, qkv_bias ? qkv_bias->tensor() : Tensor());
   // Queries and keys lie first in a row, so one call turns both.
-  const Tensor positioned = turned(qkv, o.heads + o.kv_heads);
+  const Tensor positioned = turned(qkv, o.heads + o.kv_heads, 0);
   return finish(attention(positioned, attention_options(call, x.dim(1), x.dim(1))), call);
 }
 
@@ -126,13 +211,19 @@ MultiHeadAttention::Result MultiHeadAttention::operator()(const Tensor& query, c
         "attention",
         "needs query [batch, n_q, {}], key [batch, n_k, {}], value [batch, n_k, {}], not {}, {}, {}",
         o.d_model, o.kdim, o.vdim, query.shape(), key.shape(), value.shape());
+  return project(query, without_broken_padding(key, call.mask), without_broken_padding(value, call.mask),
+                 call);
+}
+
+MultiHeadAttention::Result MultiHeadAttention::project(const Tensor& query, const Tensor& key,
+                                                       const Tensor& value, const Call& call) {
   const Projection to_q = q_proj();
   const Projection to_k = k_proj();
   const Projection to_v = v_proj();
-  const Tensor q = turned(linear(query, to_q.weight, to_q.bias), o.heads);
-  const Tensor k = turned(linear(without_broken_padding(key, call.mask), to_k.weight, to_k.bias), o.kv_heads);
-  const Tensor v = linear(without_broken_padding(value, call.mask), to_v.weight, to_v.bias);
-  return finish(attention(q, k, v, attention_options(call, query.dim(1), key.dim(1))), call);
+  const Tensor q = linear(query, to_q.weight, to_q.bias);
+  const Tensor k = linear(key, to_k.weight, to_k.bias);
+  const Tensor v = linear(value, to_v.weight, to_v.bias);
+  return attend(q, k, v, call);
 }
 
 }  // namespace headlab

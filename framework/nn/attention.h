@@ -1,11 +1,16 @@
 // Multi-head attention (Vaswani et al. 2017): self, cross and causal; MHA, GQA and MQA in one layer.
 #pragma once
 
+#include <functional>
 #include <optional>
+#include <string>
 
 #include "framework/nn/head_layer.h"
+#include "framework/nn/kv_cache.h"
 #include "framework/nn/linear.h"
+#include "framework/nn/norm.h"
 #include "framework/ops/attention.h"
+#include "framework/ops/relative_position.h"
 #include "framework/ops/rotary.h"
 
 namespace headlab {
@@ -15,7 +20,10 @@ class MultiHeadAttention : public Module, public HeadLayer {
   struct Rotary {
     double base = 10000;
     RotaryPairing pairing = RotaryPairing::halves;
+    std::int64_t width = 0;  ///< channels of a head that turn, from the first; 0: all
   };
+  /// Queries and keys are normalised head by head (Henry et al. 2020), before they are turned.
+  enum class QkNorm { none, rms, layer };
   struct Options {
     std::int64_t d_model = 0;
     std::int64_t heads = 1;
@@ -28,8 +36,17 @@ class MultiHeadAttention : public Module, public HeadLayer {
     bool bias = true;
     bool out_proj = true;  ///< without it the result is the heads' contexts side by side, heads·d_v wide
     double dropout = 0;    ///< of the weights, in training mode
-    std::optional<double> scale = {};   ///< of q·k; 1/√d_k unless given
-    std::optional<Rotary> rotary = {};  ///< turn queries and keys by position
+    std::optional<double> scale = {};                   ///< of q·k; 1/√d_k unless given
+    std::optional<Rotary> rotary = {};                  ///< turn queries and keys by position
+    bool alibi = false;                                 ///< −slope·|δ| is added to scores
+    std::optional<RelativeBuckets> relative_bias = {};  ///< T5's learned bias, one table a layer
+    QkNorm qk_norm = QkNorm::none;
+    double softcap = 0;       ///< scores become softcap·tanh(score/softcap); 0: off
+    bool sink = false;        ///< a learned score per head of a key without a value
+    std::int64_t window = 0;  ///< Mask::window on every call; 0: off
+    /// Scores of q [B, heads, n_q, d_k] and k [B, heads, n_k, d_k] in place of scale·q·kᵀ: made of operations
+    /// on Tensors, it is differentiable.
+    std::function<Tensor(const Tensor& q, const Tensor& k)> score = {};
     bool cross = false;  ///< keys and values come from another sequence: only tells the laboratory
     Init weights = Init::xavier_uniform();
     std::optional<Init> out_weights = {};  ///< the other ones' rule unless given
@@ -44,6 +61,9 @@ class MultiHeadAttention : public Module, public HeadLayer {
     Mask mask = {};
     bool weights = false;          ///< also return the weights
     bool average_weights = false;  ///< … averaged over heads
+    /// Self attention under NoGrad: the new tokens' keys and values are appended, and queries see all of
+    /// them.
+    KeyValueCache* cache = nullptr;
   };
   struct Result {
     Tensor out;      ///< [B, n_q, d_model]
@@ -65,6 +85,10 @@ class MultiHeadAttention : public Module, public HeadLayer {
   bool cross() const override { return options_.cross; }
   /// The options with every default resolved.
   const Options& options() const { return options_; }
+  /// What a call would run on, and why: "streaming" or "composite: a hook reads `scores`". The composite
+  /// gives the same result up to rounding, but takes memory for all weights.
+  std::string attention_path(const Call& call) const;
+  std::string attention_path() const { return attention_path(Call{}); }
 
   /// The projections of queries, keys and values: parts of qkv (as views) or the separate ones; biases
   /// undefined without.
@@ -75,12 +99,21 @@ class MultiHeadAttention : public Module, public HeadLayer {
 
   std::optional<Parameter> qkv_weight, q_weight, k_weight, v_weight;
   std::optional<Parameter> qkv_bias;
+  std::optional<Parameter> sink;                               ///< [heads]
+  std::optional<Parameter> relative_bias;                      ///< [buckets, heads]
+  std::optional<Child<LayerNorm>> q_layer_norm, k_layer_norm;  ///< over d_k
+  std::optional<Child<RMSNorm>> q_rms_norm, k_rms_norm;
   std::optional<Child<Linear>> out;
 
  private:
   Projection rows(const std::optional<Parameter>& own, std::int64_t from, std::int64_t to);
-  Tensor turned(const Tensor& x, std::int64_t heads) const;
+  Tensor turned(const Tensor& x, std::int64_t heads, std::int64_t first_position) const;
+  Tensor normed(const Tensor& x, std::int64_t heads, bool queries);
+  bool packs(const Call& call) const;
+  std::string why_composite(const Call& call) const;
   AttentionOptions attention_options(const Call& call, std::int64_t n_q, std::int64_t n_k);
+  Result project(const Tensor& query, const Tensor& key, const Tensor& value, const Call& call);
+  Result attend(Tensor q, Tensor k, Tensor v, const Call& call);
   Result finish(AttentionResult result, const Call& call);
 
   Options options_;

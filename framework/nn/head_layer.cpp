@@ -2,19 +2,21 @@
 
 namespace headlab {
 
+HeadSites::HeadSites(Module* layer)
+    : q(layer, "q"),
+      k(layer, "k"),
+      v(layer, "v"),
+      scores(layer, "scores"),
+      pattern(layer, "pattern"),
+      z(layer, "z"),
+      out(layer, "out") {}
+
 std::vector<HeadLayer*> head_layers(Module& model) {
   std::vector<HeadLayer*> layers;
   model.visit([&](Module& module) {
     if (auto* layer = dynamic_cast<HeadLayer*>(&module)) layers.push_back(layer);
   });
   return layers;
-}
-
-KeepPatterns::KeepPatterns(Module& model) : layers_(head_layers(model)) {
-  for (HeadLayer* layer : layers_) layer->keep_pattern(true);
-}
-KeepPatterns::~KeepPatterns() {
-  for (HeadLayer* layer : layers_) layer->keep_pattern(false);
 }
 
 }  // namespace headlab

@@ -3,16 +3,34 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "framework/autograd/tensor.h"
+#include "framework/nn/hooks.h"
 #include "framework/nn/module.h"
+#include "framework/ops/telemetry.h"
 
 namespace headlab {
 
+/// The points at which a layer's heads can be looked at, by the layer's path: "blocks.3.attn.pattern".
+struct HeadSites {
+  explicit HeadSites(Module* layer);
+  HookPoint q;        ///< [B, n_q, heads·d_k], as it enters the scores: normalised and turned by position
+  HookPoint k;        ///< [B, n_k, kv_heads·d_k], likewise
+  HookPoint v;        ///< [B, n_k, kv_heads·d_v]
+  HookPoint scores;   ///< [B, heads, n_q, n_k], with biases, before the mask
+  HookPoint pattern;  ///< [B, heads, n_q, n_k], the weights before dropout
+  HookPoint z;        ///< [B, n_q, heads·d_v], contexts before the gate and W_O
+  HookPoint out;      ///< what the layer returns
+};
+
 class HeadLayer {
  public:
+  explicit HeadLayer(Module* self) : sites(self) {}
   virtual ~HeadLayer() = default;
+  HeadLayer(const HeadLayer&) = delete;
+  HeadLayer& operator=(const HeadLayer&) = delete;
 
   virtual std::int64_t heads() const = 0;
   /// Width of one head's context z.
@@ -27,38 +45,30 @@ class HeadLayer {
   void set_gate(Tensor gate) { gate_ = std::move(gate); }
   const Tensor& gate() const { return gate_; }
 
-  /// While on, each forward pass leaves its weights [B, heads, n_q, n_k] here, before dropout.
-  void keep_pattern(bool on) {
-    keep_pattern_ = on;
-    if (!on) pattern_ = Array();
+  /// While options are set, each forward pass leaves its telemetry here.
+  void want_telemetry(std::optional<TelemetryOptions> options) {
+    telemetry_options_ = std::move(options);
+    telemetry_.reset();
   }
-  /// Of the last forward pass; absent when none was kept.
-  const Array& pattern() const { return pattern_; }
+  const std::optional<TelemetryOptions>& telemetry_options() const { return telemetry_options_; }
+  /// Of the last forward pass; absent when none was asked for.
+  const std::optional<Telemetry>& telemetry() const { return telemetry_; }
+
+  /// A layer of one's own passes its tensors through them; sites that it leaves out never fire.
+  HeadSites sites;
 
  protected:
-  bool keeps_pattern() const { return keep_pattern_; }
-  void set_pattern(Array pattern) { pattern_ = std::move(pattern); }
+  /// For layers: what a forward pass found.
+  void set_telemetry(std::optional<Telemetry> telemetry) { telemetry_ = std::move(telemetry); }
 
  private:
   Tensor gate_;
-  bool keep_pattern_ = false;
-  Array pattern_;
+  std::optional<TelemetryOptions> telemetry_options_;
+  std::optional<Telemetry> telemetry_;
 };
 
 /// All head layers of a model, in the order of declaration.
 std::vector<HeadLayer*> head_layers(Module& model);
-
-/// While it lives, all head layers of a model keep their patterns.
-class KeepPatterns {
- public:
-  explicit KeepPatterns(Module& model);
-  ~KeepPatterns();
-  KeepPatterns(const KeepPatterns&) = delete;
-  KeepPatterns& operator=(const KeepPatterns&) = delete;
-
- private:
-  std::vector<HeadLayer*> layers_;
-};
 
 /// While it lives, a layer's heads are gated; the gate from before is put back afterwards.
 class GateScope {
@@ -73,6 +83,22 @@ class GateScope {
  private:
   HeadLayer& layer_;
   Tensor before_;
+};
+
+/// While it lives, a layer leaves telemetry; what was asked for before is put back afterwards.
+class TelemetryScope {
+ public:
+  TelemetryScope(HeadLayer& layer, TelemetryOptions options)
+      : layer_(layer), before_(layer.telemetry_options()) {
+    layer.want_telemetry(std::move(options));
+  }
+  ~TelemetryScope() { layer_.want_telemetry(std::move(before_)); }
+  TelemetryScope(const TelemetryScope&) = delete;
+  TelemetryScope& operator=(const TelemetryScope&) = delete;
+
+ private:
+  HeadLayer& layer_;
+  std::optional<TelemetryOptions> before_;
 };
 
 }  // namespace headlab

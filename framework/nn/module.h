@@ -29,6 +29,8 @@ struct NamedParameter {
   Parameter* parameter;
 };
 
+class HookPoint;
+
 class Module {
  public:
   Module() = default;
@@ -64,10 +66,13 @@ class Module {
 
  private:
   friend class Parameter;
+  friend class HookPoint;
+  friend std::vector<HookPoint*> hook_points(Module& model);
   Module* parent_ = nullptr;
   std::string name_;
   bool training_ = true;
   std::vector<Parameter*> own_parameters_;
+  std::vector<HookPoint*> hook_points_;
   std::vector<Module*> children_;
 };
 

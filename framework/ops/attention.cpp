@@ -10,6 +10,7 @@
 #include "framework/kernels/gemm.h"
 #include "framework/kernels/masked_softmax.h"
 #include "framework/kernels/reduce.h"
+#include "framework/ops/shaping.h"
 
 namespace headlab {
 
@@ -275,13 +276,16 @@ AttentionResult run(std::vector<Tensor> inputs, const Sizes& s, const AttentionO
   };
   std::vector<Tensor> results =
       record_outputs("attention", {out, weights}, std::span<const Tensor>(inputs), closure, Keeps::output);
-  return {results[0], o.weights ? results[1] : Tensor()};
+  return {.out = results[0]};
 }
 
 }  // namespace
 
 AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v,
                           const AttentionOptions& options) {
+  if (options.softcap > 0 || options.sink || options.offset_bias || options.telemetry) {
+    return {.out = composite::attention(q, k, v, options).out};
+  }
   return run({q, k, v}, sizes_of(q, k, v, options), options);
 }
 
@@ -293,6 +297,11 @@ AttentionResult attention(const Tensor& qkv, const AttentionOptions& options) {
   check(shape.rank() == 3 && shape[2] % parts == 0, "attention",
         "needs [batch, tokens, {}·d] for {} heads over {}, not {}", parts, options.heads, kv, shape);
   const std::int64_t d = shape[2] / parts;
+  if (options.softcap > 0 || options.sink || options.offset_bias || options.telemetry) {
+    return attention(slice(qkv, 2, 0, options.heads * d),
+                     slice(qkv, 2, options.heads * d, (options.heads + kv) * d),
+                     slice(qkv, 2, (options.heads + kv) * d, parts * d), options);
+  }
   return run({qkv}, {shape[0], options.heads, kv, shape[1], shape[1], d, d}, options);
 }
 

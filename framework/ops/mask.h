@@ -67,6 +67,10 @@ class ResolvedMask {
     const std::uint8_t* allow;  ///< [n_k] or absent
     const std::uint8_t* valid;  ///< [n_k] or absent
     std::int64_t bias;          ///< offset of the row in the bias, −1 without one
+
+    bool allows(std::int64_t key) const {
+      return key >= first && key < last && (!allow || allow[key] != 0) && (!valid || valid[key] != 0);
+    }
   };
   Row row(std::int64_t example, std::int64_t head, std::int64_t query) const;
   /// Number of keys that a query may attend to (an additive −∞ is not counted).

@@ -1,5 +1,6 @@
 #include "framework/ops/rotary.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <vector>
@@ -14,13 +15,12 @@ namespace {
 // cos and sin of every (position, pair), one after the other.
 template <class T>
 std::vector<T> table_of(const RotaryOptions& o, std::int64_t positions) {
-  const std::int64_t pairs = o.head_size / 2;
+  const std::int64_t pairs = o.width / 2;
   std::vector<T> table;
   table.reserve(static_cast<std::size_t>(2 * positions * pairs));
   for (std::int64_t t = 0; t < positions; ++t) {
     for (std::int64_t i = 0; i < pairs; ++i) {
-      const double frequency =
-          std::pow(o.base, -2.0 * static_cast<double>(i) / static_cast<double>(o.head_size));
+      const double frequency = std::pow(o.base, -2.0 * static_cast<double>(i) / static_cast<double>(o.width));
       const double angle = static_cast<double>(t + o.first_position) * frequency;
       table.push_back(static_cast<T>(std::cos(angle)));
       table.push_back(static_cast<T>(std::sin(angle)));
@@ -35,7 +35,7 @@ Array turn(const Array& x, const RotaryOptions& o, T direction) {
   Array y(x.shape(), x.dtype());
   const std::int64_t width = x.dim(2);
   const std::int64_t tokens = x.dim(1);
-  const std::int64_t pairs = o.head_size / 2;
+  const std::int64_t pairs = o.width / 2;
   const std::int64_t stride = o.pairing == RotaryPairing::halves ? 1 : 2;
   const std::int64_t partner = o.pairing == RotaryPairing::halves ? pairs : 1;
   const std::vector<T> table = table_of<T>(o, tokens);
@@ -55,6 +55,7 @@ Array turn(const Array& x, const RotaryOptions& o, T direction) {
           to[i * stride] = a * cos - b * sin;
           to[i * stride + partner] = a * sin + b * cos;
         }
+        std::copy(from + o.width, from + o.head_size, to + o.width);
       }
       const std::int64_t rest = width - o.heads * o.head_size;
       std::memcpy(to, from, static_cast<std::size_t>(rest) * sizeof(T));
@@ -65,8 +66,13 @@ Array turn(const Array& x, const RotaryOptions& o, T direction) {
 
 }  // namespace
 
-Tensor rotary(const Tensor& x, const RotaryOptions& o) {
-  check(o.head_size >= 0 && o.head_size % 2 == 0, "rotary", "head size {} is not even", o.head_size);
+Tensor rotary(const Tensor& x, const RotaryOptions& given) {
+  RotaryOptions o = given;
+  if (o.width == 0) o.width = o.head_size;
+  check(o.head_size >= 0 && (o.head_size % 2 == 0 || given.width != 0), "rotary", "head size {} is not even",
+        o.head_size);
+  check(o.width >= 0 && o.width % 2 == 0 && o.width <= o.head_size, "rotary",
+        "width {} is not an even number up to the head size {}", o.width, o.head_size);
   check(o.base > 0 && std::isfinite(o.base), "rotary", "base {} is not positive", o.base);
   check(x.rank() == 3 && o.heads >= 0 && x.dim(2) >= o.heads * o.head_size, "rotary",
         "needs [batch, tokens, at least {} heads of {}], not {}", o.heads, o.head_size, x.shape());

@@ -138,7 +138,7 @@ TEST(ExampleMap, HoldsOneHeadsAttentionWithLabels) {
   ASSERT_EQ(map.targets.size(), 1U);
   EXPECT_EQ(map.targets[0].name, "t-1");
   EXPECT_EQ(map.targets[0].keys[5], 4);
-  EXPECT_FALSE(model.attn->pattern());
+  EXPECT_FALSE(model.attn->sites.pattern.active());
   EXPECT_EQ(error_of([&] {
               example_map(model, task, 0, {0, 1}, 1024);
             }),

@@ -37,7 +37,7 @@ struct PlantedHead {
 
 class PlantedLayer : public Module, public HeadLayer {
  public:
-  explicit PlantedLayer(std::vector<PlantedHead> jobs) : jobs_(std::move(jobs)) {}
+  explicit PlantedLayer(std::vector<PlantedHead> jobs) : HeadLayer(this), jobs_(std::move(jobs)) {}
   std::int64_t heads() const override { return static_cast<std::int64_t>(jobs_.size()); }
   std::int64_t head_size() const override { return 1; }
   Module& module() override { return *this; }
@@ -68,7 +68,10 @@ class PlantedLayer : public Module, public HeadLayer {
         }
       }
     }
-    if (keeps_pattern()) set_pattern(pattern);
+    const Tensor seen = sites.pattern(Tensor(pattern));
+    if (telemetry_options()) {
+      set_telemetry(telemetry_of(seen.value(), Mask::causal(), *telemetry_options()));
+    }
   }
 
  private:

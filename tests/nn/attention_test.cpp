@@ -147,20 +147,6 @@ TEST(MultiHeadAttention, GateOfZeroRemovesAHead) {
   expect_close(layer(x).out.value(), gated, 1e-6, "columns of W_O removed");
 }
 
-TEST(MultiHeadAttention, KeepsPatternsOnRequest) {
-  MultiHeadAttention layer({.d_model = 4, .heads = 2});
-  initialise(layer, 5);
-  const Tensor x(Array::full({1, 3, 4}, 1));
-  {
-    const KeepPatterns keep(layer);
-    layer(x, {.mask = Mask::causal()});
-    ASSERT_TRUE(layer.pattern());
-    EXPECT_EQ(layer.pattern().shape(), (Shape{1, 2, 3, 3}));
-    EXPECT_EQ(layer.pattern().at(1), 0);
-  }
-  EXPECT_FALSE(layer.pattern());
-}
-
 TEST(MultiHeadAttention, GradientsAgreeWithDifferences) {
   const DefaultDType f64(DType::f64);
   for (const MultiHeadAttention::Options& o :

@@ -34,7 +34,7 @@ TEST(Attention, QueryWithoutAllowedKeysIsZeroEverywhere) {
   const Tensor k(rows.copy(), true);
   const Tensor v(Array::of<float>({1, 3, 2}, {1, 2, 3, 4, 5, 6}), true);
   const Mask mask = Mask::allow(Array::of<std::uint8_t>({3, 3}, {1, 0, 0, 0, 0, 0, 1, 1, 1}));
-  const AttentionResult result = attention(q, k, v, {.mask = mask, .weights = true});
+  const AttentionResult result = composite::attention(q, k, v, {.mask = mask});
   expect_close(result.weights.value(),
                Array::of<float>({1, 1, 3, 3}, {1, 0, 0, 0, 0, 0, 0.248255F, 0.248255F, 0.503490F}), 1e-5,
                "weights");
@@ -119,7 +119,7 @@ TEST(Attention, EmptyAndSingleTokenInputs) {
     const Tensor q(Array::full({batch, n_q, 4}, 1), true);
     const Tensor k(Array::full({batch, n_k, 4}, 1), true);
     const Tensor v(Array::full({batch, n_k, 4}, 1), true);
-    const AttentionResult r = attention(q, k, v, {.heads = 2, .weights = true});
+    const AttentionResult r = composite::attention(q, k, v, {.heads = 2});
     backward(sum(r.out));
     for (const Tensor* t : {&q, &k, &v}) {
       if (n_q == 0 || n_k == 0 || batch == 0)
