@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 #include <utility>
-#include <vector>
 
 #include <fmt/core.h>
 
@@ -12,6 +11,7 @@ namespace headlab {
 namespace {
 
 constexpr std::size_t longest_name = 64;
+constexpr std::size_t longest_listed = 256;
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
@@ -56,6 +56,21 @@ std::optional<std::string> nearest_name(std::string_view name, std::span<const s
   }
   if (!best) return std::nullopt;
   return *best;
+}
+
+std::vector<std::string> nearest_names(std::string_view name, std::span<const std::string> candidates,
+                                       std::size_t count) {
+  std::vector<std::string> nearest;
+  if (name.size() > longest_listed) return nearest;
+  std::vector<std::pair<std::int64_t, const std::string*>> ranked;
+  for (const std::string& candidate : candidates) {
+    const std::string_view start = std::string_view(candidate).substr(0, longest_listed);
+    ranked.emplace_back(edit_distance(name, start), &candidate);
+  }
+  std::stable_sort(ranked.begin(), ranked.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (std::size_t i = 0; i < std::min(count, ranked.size()); ++i) nearest.push_back(*ranked[i].second);
+  return nearest;
 }
 
 std::string did_you_mean(std::string_view name, std::span<const std::string> candidates) {

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace headlab {
 
@@ -18,6 +19,11 @@ std::int64_t edit_distance(std::string_view a, std::string_view b);
 /// a third of the name's length (at least one edit is allowed), or the name is longer than 64 bytes. Leading
 /// dashes count for nothing, so that "--step", "-steps" and "steps" all find "--steps".
 std::optional<std::string> nearest_name(std::string_view name, std::span<const std::string> candidates);
+
+/// The `count` candidates nearest to a name, nearest first, ties in their order, however far away; for
+/// messages that list what there is. None when the name is longer than 256 bytes.
+std::vector<std::string> nearest_names(std::string_view name, std::span<const std::string> candidates,
+                                       std::size_t count);
 
 /// " (did you mean '--steps'?)", to be put behind an error message, or nothing.
 std::string did_you_mean(std::string_view name, std::span<const std::string> candidates);

@@ -4,7 +4,8 @@
 //   Hook edit(model, "blocks.3.attn.pattern", [](const HookSite&, const Tensor& p) { return mul(p, 0.5); });
 //   GradientHook g(model, "blocks.0.attn.q", [&](const HookSite&, const Array& dq) { … });
 //
-// A hook works as long as it lives. Names come from the tree of modules, `*` stands for one part of a name.
+// A hook works as long as it lives. Names come from the tree of modules and are seen from the module that the
+// hook is given, like those of parameters(): "attn.z" of model.blocks[0]. `*` stands for one part of a name.
 #pragma once
 
 #include <concepts>
@@ -24,13 +25,14 @@ class Module;
 
 /// Where a hook fires.
 struct HookSite {
-  std::string name;  ///< "blocks.3.attn.z"
+  std::string name;  ///< "blocks.3.attn.z", seen from the module that the hook was given
   Module& module;    ///< that owns the point
 };
 
 /// A named point of a module: a member, like a Parameter. The module passes a tensor through it.
 class HookPoint {
  public:
+  /// Error: the module has a point of this name.
   HookPoint(Module* owner, std::string name);
   HookPoint(const HookPoint&) = delete;
   HookPoint& operator=(const HookPoint&) = delete;
@@ -40,6 +42,7 @@ class HookPoint {
   Tensor operator()(const Tensor& x);
   bool active() const { return !values_.empty() || !gradients_.empty(); }
   const std::string& name() const { return name_; }
+  /// The module's path and the name: "blocks.3.attn.z".
   std::string path() const;
 
  private:
@@ -48,30 +51,39 @@ class HookPoint {
   using ValueFunction = std::function<Tensor(const HookSite&, const Tensor&)>;
   using GradientFunction = std::function<Array(const HookSite&, const Array&)>;
   template <class F>
-  struct Entry {
-    const void* owner;
-    std::shared_ptr<F> f;
+  struct Attached {
+    const void* hook;
+    HookSite site;
+    std::shared_ptr<const F> f;
   };
+  template <class F>
+  using List = std::vector<std::shared_ptr<const Attached<F>>>;
 
   Module* owner_;
   std::string name_;
-  std::vector<Entry<ValueFunction>> values_;
-  std::vector<Entry<GradientFunction>> gradients_;
+  List<ValueFunction> values_;
+  List<GradientFunction> gradients_;
 };
 
-/// Every point of a tree by its path, in the order of declaration.
-std::vector<HookPoint*> hook_points(Module& model);
+struct NamedHookPoint {
+  std::string path;  ///< seen from the module that was asked
+  HookPoint* point;
+};
+
+/// Every point of a tree, in the order of declaration.
+std::vector<NamedHookPoint> hook_points(Module& model);
 
 /// The points that a name, with or without wildcards, means. Error: none; the nearest names are listed.
-std::vector<HookPoint*> find_hook_points(Module& model, std::string_view name);
+std::vector<NamedHookPoint> find_hook_points(Module& model, std::string_view name);
 
 /// Attached to values while it lives. A function that returns a Tensor replaces; one that returns nothing
-/// only reads. Errors: see find_hook_points(). The model must outlive it; a hook must not be made or
-/// destroyed inside another one's call.
+/// only reads, and changes no bit. What a function throws reaches the caller of the model; nothing has to be
+/// tidied up. Errors: see find_hook_points(). The model must outlive it; a hook must not be made or destroyed
+/// inside another one's call. Models of different threads may have hooks of their own.
 class Hook {
  public:
   template <class F>
-  Hook(Module& model, std::string_view name, F f) {
+  Hook(Module& model, std::string_view name, F f) : Hook() {
     attach(model, name, [f = std::move(f)](const HookSite& site, const Tensor& x) -> Tensor {
       if constexpr (std::is_void_v<std::invoke_result_t<const F&, const HookSite&, const Tensor&>>) {
         f(site, x);
@@ -86,16 +98,19 @@ class Hook {
   Hook& operator=(const Hook&) = delete;
 
  private:
+  Hook() = default;
   void attach(Module& model, std::string_view name, HookPoint::ValueFunction f);
   std::vector<HookPoint*> points_;
 };
 
 /// The same for the gradient that flows back through a point: a function that returns an Array replaces it.
-/// Points whose tensor needs no gradient do not fire.
+/// Where there are value hooks, too, it is the gradient of what they made of the value; it flows on to the
+/// original through what they did. Fires during backward(), as long as the hook lives, for forward passes
+/// made while it lived. Points whose tensor needs no gradient do not fire.
 class GradientHook {
  public:
   template <class F>
-  GradientHook(Module& model, std::string_view name, F f) {
+  GradientHook(Module& model, std::string_view name, F f) : GradientHook() {
     attach(model, name, [f = std::move(f)](const HookSite& site, const Array& dy) -> Array {
       if constexpr (std::is_void_v<std::invoke_result_t<const F&, const HookSite&, const Array&>>) {
         f(site, dy);
@@ -110,15 +125,18 @@ class GradientHook {
   GradientHook& operator=(const GradientHook&) = delete;
 
  private:
+  GradientHook() = default;
   void attach(Module& model, std::string_view name, HookPoint::GradientFunction f);
   std::vector<HookPoint*> points_;
 };
 
-/// Keeps the last values at the named sites, and nothing else.
+/// Keeps the last values at the named sites, as hooks made before it left them, and nothing else.
 class ActivationCache {
  public:
   ActivationCache(Module& model, const std::vector<std::string>& names);
-  /// Error: nothing was kept under this name; those that were are listed.
+  ActivationCache(const ActivationCache&) = delete;
+  ActivationCache& operator=(const ActivationCache&) = delete;
+  /// By HookSite::name. Error: nothing was kept under this name; the nearest that were are listed.
   const Array& operator[](const std::string& name) const;
   bool has(const std::string& name) const { return values_.count(name) != 0; }
   const std::map<std::string, Array>& values() const { return values_; }

@@ -10,6 +10,13 @@ std::string Module::path() const {
   return above.empty() ? name_ : above + "." + name_;
 }
 
+std::string Module::path_from(const Module& above) const {
+  if (this == &above) return {};
+  check(parent_ != nullptr, "module", "'{}' is not inside the module that its path was asked from", name_);
+  const std::string rest = parent_->path_from(above);
+  return rest.empty() ? name_ : rest + "." + name_;
+}
+
 void Module::attach(Module* parent, std::string name) {
   check(parent != nullptr && parent_ == nullptr, "module", "'{}' needs one parent and has one for good",
         name);
@@ -28,11 +35,10 @@ void Module::visit(const std::function<void(Module&)>& f) {
 
 std::vector<NamedParameter> Module::parameters() {
   std::vector<NamedParameter> all;
-  const std::string root = path();
   visit([&](Module& module) {
-    std::string prefix = module.path();
-    // Paths are relative to the module that was asked, so that a part can be saved and loaded by itself.
-    prefix = prefix == root ? "" : prefix.substr(root.empty() ? 0 : root.size() + 1) + ".";
+    // Seen from the module that was asked, so that a part can be saved and loaded by itself.
+    std::string prefix = module.path_from(*this);
+    if (!prefix.empty()) prefix += '.';
     for (Parameter* parameter : module.own_parameters_)
       all.push_back({prefix + parameter->name(), parameter});
   });

@@ -30,6 +30,7 @@ struct NamedParameter {
 };
 
 class HookPoint;
+struct NamedHookPoint;
 
 class Module {
  public:
@@ -40,6 +41,8 @@ class Module {
 
   /// "" for the root, else "blocks.0.attn".
   std::string path() const;
+  /// Seen from a module above: "" for that module itself. Error: `above` is not above.
+  std::string path_from(const Module& above) const;
   Module* parent() const { return parent_; }
   const std::string& name() const { return name_; }
 
@@ -67,7 +70,7 @@ class Module {
  private:
   friend class Parameter;
   friend class HookPoint;
-  friend std::vector<HookPoint*> hook_points(Module& model);
+  friend std::vector<NamedHookPoint> hook_points(Module& model);
   Module* parent_ = nullptr;
   std::string name_;
   bool training_ = true;

@@ -46,6 +46,15 @@ TEST(Suggest, StaysSilentWhenNothingIsNear) {
   EXPECT_EQ(nearest_name("b", short_names), std::nullopt);
 }
 
+TEST(Suggest, ListsTheNearestHoweverFar) {
+  const std::vector<std::string> names{"zebra", "hat", "cat", "hats", "bat"};
+  EXPECT_EQ(nearest_names("hat", names, 3), (std::vector<std::string>{"hat", "cat", "hats"}));
+  EXPECT_EQ(nearest_names("zzzz", names, 1), std::vector<std::string>{"zebra"});
+  EXPECT_EQ(nearest_names("hat", names, 9).size(), 5U);
+  EXPECT_TRUE(nearest_names(std::string(100'000, 's'), names, 3).empty());
+  EXPECT_TRUE(nearest_names("hat", {}, 3).empty());
+}
+
 TEST(Suggest, EndsAMessage) {
   EXPECT_EQ(did_you_mean("--step", options), " (did you mean '--steps'?)");
   EXPECT_EQ(did_you_mean("--colour", options), "");
