@@ -46,6 +46,10 @@ void check_bytes(const Array& mask, std::string_view where) {
         mask ? name_of(mask.dtype()) : "an absent one");
 }
 
+void check_lengths(const std::vector<std::int64_t>& lengths, std::string_view where) {
+  for (const std::int64_t n : lengths) check(n >= 0, where, "{} is negative", n);
+}
+
 }  // namespace
 
 Mask Mask::causal() {
@@ -77,7 +81,7 @@ Mask Mask::bias(Tensor bias) {
   return mask;
 }
 Mask Mask::key_lengths(std::vector<std::int64_t> lengths) {
-  for (const std::int64_t n : lengths) check(n >= 0, "Mask::key_lengths", "{} is negative", n);
+  check_lengths(lengths, "Mask::key_lengths");
   Mask mask;
   mask.lengths_ = std::move(lengths);
   return mask;
@@ -87,6 +91,31 @@ Mask Mask::valid_keys(Array valid) {
   check(valid.rank() == 2, "Mask::valid_keys", "needs shape [batch, n_k], not {}", valid.shape());
   Mask mask;
   mask.valid_ = std::move(valid);
+  return mask;
+}
+Mask Mask::prefix(std::vector<std::int64_t> lengths) {
+  check_lengths(lengths, "Mask::prefix");
+  Mask mask;
+  mask.prefix_ = std::move(lengths);
+  return mask;
+}
+Mask Mask::segments(const Array& ids) {
+  check(ids && ids.dtype() == DType::i64, "Mask::segments", "needs an array of i64, not {}",
+        ids ? name_of(ids.dtype()) : "an absent one");
+  check(ids.rank() == 2, "Mask::segments", "needs shape [batch or 1, n_k], not {}", ids.shape());
+  const std::int64_t n = ids.dim(1);
+  Mask mask;
+  mask.segments_ = Array({ids.dim(0), n, 2}, DType::i64);
+  for (std::int64_t b = 0; b < ids.dim(0); ++b) {
+    const std::int64_t* id = ids.data<std::int64_t>() + b * n;
+    std::int64_t* to = mask.segments_.data<std::int64_t>() + b * n * 2;
+    for (std::int64_t first = 0, last = 0; first < n; first = last) {
+      for (last = first; last < n && id[last] == id[first]; ++last) to[2 * last] = first;
+      for (std::int64_t key = first; key < last; ++key) to[2 * key + 1] = last;
+      check(last == n || id[last] > id[first], "Mask::segments", "ids decrease at [{}, {}]: {} after {}", b,
+            last, last < n ? id[last] : 0, id[first]);
+    }
+  }
   return mask;
 }
 
@@ -103,16 +132,66 @@ Mask Mask::padding_alone() const {
   return mask;
 }
 
+std::vector<Mask::Part> Mask::parts() const {
+  std::vector<Part> list;
+  const auto add = [&](bool here, std::string_view name, std::int64_t batch, std::int64_t keys) {
+    if (here) list.push_back({name, batch, keys});
+  };
+  const auto rows = [](const Shape& shape) { return shape[0] == 1 ? any : shape[0]; };
+  add(causal_, "causal", any, any);
+  add(upper_left_, "causal_upper_left", any, any);
+  add(prefix_.has_value(), "prefix", prefix_ ? std::ssize(*prefix_) : any, any);
+  if (segments_) add(true, "segments", rows(segments_.shape()), segments_.dim(1));
+  if (allow_) add(true, "allow", rows(allow_.shape()), allow_.dim(3));
+  if (bias_) add(true, "bias", rows(bias_.shape()), bias_.dim(3));
+  if (valid_) add(true, "valid_keys", valid_.dim(0), valid_.dim(1));
+  add(!lengths_.empty(), "key_lengths", std::ssize(lengths_), any);
+  return list;
+}
+
+namespace {
+
+// Pairs that cannot both be meant, in either order, and why.
+struct Contradiction {
+  std::string_view a, b, reason;
+};
+constexpr Contradiction contradictions[] = {
+    {"causal", "causal_upper_left", "they align queries with different keys"},
+    {"prefix", "causal", "prefix already is causal outside its prefix, which causal would block"},
+    {"prefix", "causal_upper_left", "they align queries with different keys"},
+    {"prefix", "prefix", "an example has one prefix"},
+    {"segments", "segments", "a key is in one segment"},
+    {"segments", "prefix", "a prefix is of one sequence, segments are of several"},
+};
+
+}  // namespace
+
+void Mask::check_joins(const Mask& a, const Mask& b) {
+  for (const Part& x : a.parts()) {
+    for (const Part& y : b.parts()) {
+      for (const Contradiction& c : contradictions) {
+        const bool meant = (x.name == c.a && y.name == c.b) || (x.name == c.b && y.name == c.a);
+        check(!meant, "mask", "{} and {} do not join: {}", x.name, y.name, c.reason);
+      }
+      check(x.batch == any || y.batch == any || x.batch == y.batch, "mask",
+            "{} for {} and {} for {} examples do not join", x.name, x.batch, y.name, y.batch);
+      check(x.keys == any || y.keys == any || x.keys == y.keys, "mask",
+            "{} for {} and {} for {} keys do not join", x.name, x.keys, y.name, y.keys);
+    }
+  }
+}
+
 Mask operator&(const Mask& a, const Mask& b) {
+  Mask::check_joins(a, b);
   Mask mask;
   mask.causal_ = a.causal_ || b.causal_;
   mask.upper_left_ = a.upper_left_ || b.upper_left_;
   mask.window_ =
       a.window_ && b.window_ ? std::min(*a.window_, *b.window_) : (a.window_ ? a.window_ : b.window_);
+  mask.prefix_ = a.prefix_ ? a.prefix_ : b.prefix_;
+  mask.segments_ = a.segments_ ? a.segments_ : b.segments_;
   mask.allow_ = both(a.allow_, b.allow_);
   mask.valid_ = both(a.valid_, b.valid_);
-  check(a.lengths_.empty() || b.lengths_.empty() || a.lengths_.size() == b.lengths_.size(), "mask",
-        "key lengths for {} and for {} examples do not join", a.lengths_.size(), b.lengths_.size());
   mask.lengths_ = a.lengths_.empty() ? b.lengths_ : a.lengths_;
   for (std::size_t i = 0; i < b.lengths_.size(); ++i)
     mask.lengths_[i] = std::min(mask.lengths_[i], b.lengths_[i]);
@@ -130,8 +209,10 @@ ResolvedMask::ResolvedMask(const Mask& mask, std::int64_t batch, std::int64_t he
       n_k_(n_k),
       allow_(mask.allow_),
       valid_(mask.valid_),
+      segments_(mask.segments_),
       bias_(mask.bias_ ? mask.bias_.value() : Array()),
-      lengths_(mask.lengths_) {
+      lengths_(mask.lengths_),
+      prefix_(mask.prefix_) {
   const auto fits = [&](const Shape& shape, std::string_view what) {
     const bool good = (shape[0] == 1 || shape[0] == batch) && (shape[1] == 1 || shape[1] == heads) &&
                       shape[2] == n_q && shape[3] == n_k;
@@ -148,6 +229,15 @@ ResolvedMask::ResolvedMask(const Mask& mask, std::int64_t batch, std::int64_t he
         "key_lengths for {} examples do not fit a batch of {}", lengths_.size(), batch);
   for (const std::int64_t n : lengths_)
     check(n <= n_k, where, "a key length of {} is over the {} keys", n, n_k);
+  if (segments_) {
+    check((segments_.dim(0) == 1 || segments_.dim(0) == batch) && segments_.dim(1) == n_k, where,
+          "segments of shape [{}, {}] do not fit {} examples of {} keys", segments_.dim(0), segments_.dim(1),
+          batch, n_k);
+  }
+  if (!prefix_) return;
+  check(std::ssize(*prefix_) == batch, where, "prefix for {} examples does not fit a batch of {}",
+        prefix_->size(), batch);
+  for (const std::int64_t n : *prefix_) check(n <= n_k, where, "a prefix of {} is over the {} keys", n, n_k);
 }
 
 ResolvedMask::Row ResolvedMask::row(std::int64_t example, std::int64_t head, std::int64_t query) const {
@@ -155,6 +245,14 @@ ResolvedMask::Row ResolvedMask::row(std::int64_t example, std::int64_t head, std
   const std::int64_t diagonal = query + n_k_ - n_q_;  // the key at δ = 0
   if (causal_) row.last = std::min(row.last, diagonal + 1);
   if (upper_left_) row.last = std::min(row.last, query + 1);
+  if (prefix_) row.last = std::max(diagonal + 1, (*prefix_)[static_cast<std::size_t>(example)]);
+  if (segments_ && diagonal < 0) row.last = 0;
+  if (segments_ && diagonal >= 0) {
+    const std::int64_t b = segments_.dim(0) == 1 ? 0 : example;
+    const std::int64_t* own = segments_.data<std::int64_t>() + (b * n_k_ + diagonal) * 2;
+    row.first = own[0];
+    row.last = std::min(row.last, own[1]);
+  }
   if (window_ > 0) {
     row.first = std::max(row.first, diagonal - window_ + 1);
     row.last = std::min(row.last, diagonal + window_);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "framework/autograd/tensor.h"
@@ -25,6 +26,12 @@ class Mask {
   static Mask window(std::int64_t n);
   /// u8, 1 = may attend: [n_q, n_k], or [B or 1, heads or 1, n_q, n_k]. Errors: another type or rank.
   static Mask allow(Array allowed);
+  /// Causal but for a prefix that all queries see: δ ≤ 0 or j < lengths[b]. Error: negative.
+  static Mask prefix(std::vector<std::int64_t> lengths);
+  /// Several sequences packed into one: i64 [B or 1, n_k], ids that never decrease along a row. A query sees
+  /// keys with the id of the key at δ = 0, none where there is no such key. Errors: another type or rank; the
+  /// place of an id that is smaller than the one before.
+  static Mask segments(const Array& ids);
   /// Added to the scaled scores, differentiable: [n_q, n_k], or [B or 1, heads or 1, n_q, n_k]. −∞ blocks.
   static Mask bias(Tensor bias);
   /// Example b has keys 0 … lengths[b]−1. Error: negative.
@@ -32,7 +39,9 @@ class Mask {
   /// u8 [B, n_k], 1 = a real key: padding at any place.
   static Mask valid_keys(Array valid);
 
-  /// A key is allowed when both allow it; biases add up. Error: shapes that do not broadcast.
+  /// A key is allowed when both allow it; biases add up. Errors, naming both: shapes, batches or numbers of
+  /// keys that differ; two meanings of causal (causal, causal_upper_left, prefix) or of a query's sequence
+  /// (segments with segments or with a prefix).
   friend Mask operator&(const Mask& a, const Mask& b);
 
   const Tensor& bias() const { return bias_; }
@@ -41,17 +50,28 @@ class Mask {
   bool names_padding() const { return valid_ || !lengths_.empty(); }
   Mask padding_alone() const;
   bool blocks_nothing() const {
-    return !causal_ && !upper_left_ && !window_ && !allow_ && !valid_ && lengths_.empty();
+    return !causal_ && !upper_left_ && !window_ && !prefix_ && !segments_ && !allow_ && !valid_ &&
+           lengths_.empty();
   }
 
  private:
   friend class ResolvedMask;
+  static constexpr std::int64_t any = -1;
+  struct Part {
+    std::string_view name;
+    std::int64_t batch, keys;  // that it is for, or any
+  };
+  std::vector<Part> parts() const;
+  static void check_joins(const Mask& a, const Mask& b);
+
   bool causal_ = false;
   bool upper_left_ = false;
   std::optional<std::int64_t> window_;
-  Array allow_;  // u8 [B or 1, heads or 1, n_q, n_k]
-  Array valid_;  // u8 [B, n_k]
+  Array allow_;     // u8 [B or 1, heads or 1, n_q, n_k]
+  Array valid_;     // u8 [B, n_k]
+  Array segments_;  // i64 [B or 1, n_k, 2]: the first key of a key's segment, and the one behind its last
   std::vector<std::int64_t> lengths_;
+  std::optional<std::vector<std::int64_t>> prefix_;
   Tensor bias_;  // [B or 1, heads or 1, n_q, n_k]
 };
 
@@ -83,8 +103,9 @@ class ResolvedMask {
  private:
   bool causal_, upper_left_, blocks_nothing_;
   std::int64_t window_, n_q_, n_k_;
-  Array allow_, valid_, bias_;
+  Array allow_, valid_, segments_, bias_;
   std::vector<std::int64_t> lengths_;
+  std::optional<std::vector<std::int64_t>> prefix_;
 };
 
 }  // namespace headlab
