@@ -98,7 +98,14 @@ class ResolvedMask {
   /// Whether key_lengths or valid_keys call this key of an example padding.
   bool is_padding(std::int64_t example, std::int64_t key) const;
   bool blocks_nothing() const { return blocks_nothing_; }
+  /// Whether Row::first and Row::last are the same in all examples. They are the same in all heads.
+  bool same_for_all_examples() const {
+    return lengths_.empty() && !prefix_ && (!segments_ || segments_.dim(0) == 1);
+  }
   const Array& bias() const { return bias_; }
+  /// u8 [B or 1, heads or 1, n_q, n_k] and u8 [B, n_k]; absent: nothing is blocked by them.
+  const Array& allow() const { return allow_; }
+  const Array& valid() const { return valid_; }
 
  private:
   bool causal_, upper_left_, blocks_nothing_;

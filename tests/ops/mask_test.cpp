@@ -177,5 +177,15 @@ TEST(Mask, KnowsWhetherItBlocks) {
   }
 }
 
+TEST(Mask, KnowsWhetherExamplesDiffer) {
+  const auto same = [](const Mask& mask) {
+    return ResolvedMask(mask, 2, 1, 3, 3, "test").same_for_all_examples();
+  };
+  EXPECT_TRUE(same(Mask::causal() & Mask::window(2) & segments({1, 1, 2})));
+  EXPECT_FALSE(same(Mask::key_lengths({1, 2})));
+  EXPECT_FALSE(same(Mask::prefix({1, 2})));
+  EXPECT_FALSE(same(Mask::segments(ids({2, 3}, {1, 2, 2, 3, 3, 4}))));
+}
+
 }  // namespace
 }  // namespace headlab
