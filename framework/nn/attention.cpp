@@ -62,8 +62,9 @@ MultiHeadAttention::MultiHeadAttention(const Options& given) : HeadLayer(this), 
   if (o.sink) sink.emplace(this, "sink", Shape{o.heads}, Init::zeros(), Role::bias);
   if (o.relative_bias) {
     relative_bucket(0, *o.relative_bias);  // refuses impossible buckets
-    relative_bias.emplace(this, "relative_bias", Shape{o.relative_bias->buckets, o.heads}, o.weights,
-                          Role::position);
+    // As T5: N(0, 1/d_model), which unlike a rule of fans does not depend on the number of heads.
+    relative_bias.emplace(this, "relative_bias", Shape{o.relative_bias->buckets, o.heads},
+                          Init::normal(1 / std::sqrt(static_cast<double>(o.d_model))), Role::position);
   }
   if (o.qk_norm == QkNorm::layer) {
     q_layer_norm.emplace(this, "q_norm", LayerNorm::Options{.d_model = o.d_k});
@@ -140,7 +141,8 @@ bool MultiHeadAttention::packs(const Call& call) const {
          !sites.q.active() && !sites.k.active() && !sites.v.active() && why_composite(call).empty();
 }
 
-AttentionOptions MultiHeadAttention::attention_options(const Call& call, std::int64_t n_q, std::int64_t n_k) {
+AttentionOptions MultiHeadAttention::attention_options(const Call& call, std::int64_t n_q, std::int64_t n_k,
+                                                       DType dtype) {
   const Options& o = options_;
   AttentionOptions a{.heads = o.heads,
                      .kv_heads = o.kv_heads,
@@ -151,7 +153,7 @@ AttentionOptions MultiHeadAttention::attention_options(const Call& call, std::in
   if (sink) a.sink = *sink;
   if (relative_bias) a.offset_bias = headlab::relative_bias(*relative_bias, n_q, n_k, *o.relative_bias);
   if (o.alibi) {
-    const Tensor slopes = alibi_bias(o.heads, n_q, n_k, DefaultDType::now());
+    const Tensor slopes = alibi_bias(o.heads, n_q, n_k, dtype);
     a.offset_bias = a.offset_bias ? add(a.offset_bias, slopes) : slopes;
   }
   if (training() && o.dropout > 0) {
@@ -182,7 +184,7 @@ MultiHeadAttention::Result MultiHeadAttention::attend(Tensor q, Tensor k, Tensor
     k = call.cache->keys();
     v = call.cache->values();
   }
-  const AttentionOptions options = attention_options(call, q.dim(1), k.dim(1));
+  const AttentionOptions options = attention_options(call, q.dim(1), k.dim(1), q.dtype());
   if (why_composite(call).empty()) return finish(attention(q, k, v, options), call);
   composite::AttentionInside inside;
   inside.score = o.score;
@@ -200,7 +202,7 @@ MultiHeadAttention::Result MultiHeadAttention::operator()(const Tensor& given, c
   const Tensor qkv = linear(x, *qkv_weight, qkv_bias ? qkv_bias->tensor() : Tensor());
   // Queries and keys lie first in a row, so one call turns both.
   const Tensor positioned = turned(qkv, o.heads + o.kv_heads, 0);
-  return finish(attention(positioned, attention_options(call, x.dim(1), x.dim(1))), call);
+  return finish(attention(positioned, attention_options(call, x.dim(1), x.dim(1), x.dtype())), call);
 }
 
 MultiHeadAttention::Result MultiHeadAttention::operator()(const Tensor& query, const Tensor& key,

@@ -36,13 +36,15 @@ class MultiHeadAttention : public Module, public HeadLayer {
     bool bias = true;
     bool out_proj = true;  ///< without it the result is the heads' contexts side by side, heads·d_v wide
     double dropout = 0;    ///< of the weights, in training mode
-    std::optional<double> scale = {};                   ///< of q·k; 1/√d_k unless given
-    std::optional<Rotary> rotary = {};                  ///< turn queries and keys by position
-    bool alibi = false;                                 ///< −slope·|δ| is added to scores
-    std::optional<RelativeBuckets> relative_bias = {};  ///< T5's learned bias, one table a layer
+    std::optional<double> scale = {};   ///< of q·k; 1/√d_k unless given
+    std::optional<Rotary> rotary = {};  ///< turn queries and keys by position
+    bool alibi = false;                 ///< −slope·|δ| is added to scores
+    /// T5's learned bias, one table a layer. For causal attention set bidirectional = false: half of the
+    /// buckets are for keys ahead.
+    std::optional<RelativeBuckets> relative_bias = {};
     QkNorm qk_norm = QkNorm::none;
     double softcap = 0;       ///< scores become softcap·tanh(score/softcap); 0: off
-    bool sink = false;        ///< a learned score per head of a key without a value
+    bool sink = false;        ///< a learned score per head, 0 at first, of a key without a value
     std::int64_t window = 0;  ///< Mask::window on every call; 0: off
     /// Scores of q [B, heads, n_q, d_k] and k [B, heads, n_k, d_k] in place of scale·q·kᵀ: made of operations
     /// on Tensors, it is differentiable.
@@ -99,8 +101,8 @@ class MultiHeadAttention : public Module, public HeadLayer {
 
   std::optional<Parameter> qkv_weight, q_weight, k_weight, v_weight;
   std::optional<Parameter> qkv_bias;
-  std::optional<Parameter> sink;                               ///< [heads]
-  std::optional<Parameter> relative_bias;                      ///< [buckets, heads]
+  std::optional<Parameter> sink;                               ///< [heads]; does not decay
+  std::optional<Parameter> relative_bias;                      ///< [buckets, heads], N(0, 1/d_model) at first
   std::optional<Child<LayerNorm>> q_layer_norm, k_layer_norm;  ///< over d_k
   std::optional<Child<RMSNorm>> q_rms_norm, k_rms_norm;
   std::optional<Child<Linear>> out;
@@ -111,7 +113,7 @@ class MultiHeadAttention : public Module, public HeadLayer {
   Tensor normed(const Tensor& x, std::int64_t heads, bool queries);
   bool packs(const Call& call) const;
   std::string why_composite(const Call& call) const;
-  AttentionOptions attention_options(const Call& call, std::int64_t n_q, std::int64_t n_k);
+  AttentionOptions attention_options(const Call& call, std::int64_t n_q, std::int64_t n_k, DType dtype);
   Result project(const Tensor& query, const Tensor& key, const Tensor& value, const Call& call);
   Result attend(Tensor q, Tensor k, Tensor v, const Call& call);
   Result finish(AttentionResult result, const Call& call);

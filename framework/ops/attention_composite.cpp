@@ -2,7 +2,9 @@
 
 #include "framework/autograd/node.h"
 #include "framework/core/parallel.h"
+#include "framework/kernels/finite.h"
 #include "framework/kernels/masked_softmax.h"
+#include "framework/ops/allowed_products.h"
 #include "framework/ops/arithmetic.h"
 #include "framework/ops/attention.h"
 #include "framework/ops/dropout.h"
@@ -57,6 +59,12 @@ Tensor by_query_and_key(const Tensor& offset_bias, std::int64_t heads, std::int6
   const Tensor by_offset = transpose(offset_bias, {1, 0});
   const Tensor rows = embedding(ids, by_offset);  // [n_q, n_k, heads]
   return reshape(transpose(rows, {2, 0, 1}), {1, heads, n_q, n_k});
+}
+
+bool is_finite(const Array& x) {
+  return dispatch(x.dtype(), "attention", [&](auto zero) {
+    return kernels::all_finite(x.data<decltype(zero)>(), 1, x.size(), x.size());
+  });
 }
 
 /// k [B, kv, n, d] with each key/value head as often as query heads share it.
@@ -132,20 +140,24 @@ AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v, con
   const std::int64_t d_v = v.dim(2) / kv;
   const double scale = o.scale.value_or(1 / std::sqrt(static_cast<double>(d_k)));
   const Tensor q4 = transpose(reshape(q, {batch, n_q, h, d_k}), {0, 2, 1, 3});
-  const Tensor k4 = reshape(k, {batch, n_k, kv, d_k});
-  const Tensor v4 = reshape(v, {batch, n_k, kv, d_v});
-  const Tensor vh = reshape(transpose(v4, {0, 2, 1, 3}), {batch, kv, 1, n_k, d_v});
+  const Tensor k4 = transpose(reshape(k, {batch, n_k, kv, d_k}), {0, 2, 1, 3});
+  const Tensor v4 = transpose(reshape(v, {batch, n_k, kv, d_v}), {0, 2, 1, 3});
+  // 0 · NaN is NaN: where the inputs are not finite, blocked pairs have to be left out of every sum.
+  const bool finite = is_finite(q.value()) && is_finite(k.value()) && is_finite(v.value());
 
   Tensor scores;
   if (inside.score) {
-    const Tensor kh = for_each_head(transpose(k4, {0, 2, 1, 3}), group);
+    const Tensor kh = for_each_head(k4, group);
     scores = inside.score(q4, kh);
     check(scores.shape() == Shape({batch, h, n_q, n_k}), "attention",
           "a score function gave {}, needs [{}, {}, {}, {}]", scores.shape(), batch, h, n_q, n_k);
-  } else {
+  } else if (finite) {
     const Tensor qh = reshape(q4, {batch, kv, group, n_q, d_k});
-    const Tensor kt = reshape(transpose(k4, {0, 2, 3, 1}), {batch, kv, 1, d_k, n_k});
+    const Tensor kt = reshape(swap_axes(k4, 2, 3), {batch, kv, 1, d_k, n_k});
     scores = reshape(matmul(qh, kt), {batch, h, n_q, n_k});
+    scores = mul(scores, scale);
+  } else {
+    scores = allowed_scores(q4, k4, ResolvedMask(o.mask, batch, h, n_q, n_k, "attention"));
     scores = mul(scores, scale);
   }
   if (o.softcap > 0) {
@@ -158,7 +170,13 @@ AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v, con
   Tensor weights = masked_softmax(scores, o.mask.without_bias(), o.sink);
   if (inside.pattern) weights = inside.pattern(weights);
   const Tensor kept = o.dropout > 0 ? dropout(weights, o.dropout, o.dropout_key) : weights;
-  const Tensor z = matmul(reshape(kept, {batch, kv, group, n_q, n_k}), vh);
+  Tensor z;
+  if (finite) {
+    const Tensor wh = reshape(kept, {batch, kv, group, n_q, n_k});
+    z = matmul(wh, reshape(v4, {batch, kv, 1, n_k, d_v}));
+  } else {
+    z = weighted_values(kept, v4);
+  }
   const Tensor rows = transpose(reshape(z, {batch, h, n_q, d_v}), {0, 2, 1, 3});
   AttentionResult result{.out = reshape(rows, {batch, n_q, h * d_v}), .weights = weights};
   if (o.telemetry) result.telemetry = telemetry_of(weights.value(), o.mask, *o.telemetry);

@@ -53,7 +53,9 @@ std::int64_t relative_bucket(std::int64_t offset, const RelativeBuckets& o) {
   if (distance < exact) return first + distance;
   const double share = std::log(static_cast<double>(distance) / static_cast<double>(exact)) /
                        std::log(static_cast<double>(o.max_distance) / static_cast<double>(exact));
-  const auto far = static_cast<std::int64_t>(share * static_cast<double>(side - exact));
+  // A distance where a bucket begins belongs to it, however a machine's log rounds.
+  constexpr double rounding = 1e-9;
+  const auto far = static_cast<std::int64_t>(share * static_cast<double>(side - exact) + rounding);
   return first + std::min(exact + far, side - 1);
 }
 
