@@ -26,11 +26,27 @@ Decoder::Decoder(const Needs& n)
   for (std::int64_t i = 0; i < n.layers; ++i) blocks.add(block_options(n, Stack::decoder));
 }
 
-Tensor Decoder::operator()(std::span<const Array> streams) {
+Tensor Decoder::operator()(std::span<const Array> streams) { return run(streams, nullptr); }
+
+Tensor Decoder::run(std::span<const Array> streams, TextCache* cache) {
   const Mask mask = needs().causal ? Mask::causal() : Mask();
-  Tensor x = embed(streams);  // [B, T, d_model]
-  for (auto& block : blocks) x = (*block)(x, mask);
+  Tensor x = embed(streams, cache ? cache->length() : 0);  // [B, T, d_model]
+  for (std::size_t i = 0; i < blocks.size(); ++i)
+    x = blocks[i](x, mask, {}, cache ? &cache->layers[i] : nullptr);
   return readout(x, embed->last_table().weight);
+}
+
+Tensor Decoder::next_logits(const Batch& more, TextCache& cache) {
+  check(continues(), "Decoder", "only a causal one can go on from a cache");
+  if (cache.layers.empty()) cache.layers.resize(blocks.size());
+  check(cache.layers.size() == blocks.size(), "Decoder", "a cache of {} layers for a model of {}",
+        cache.layers.size(), blocks.size());
+  for (const KeyValueCache& layer : cache.layers) {
+    check(layer.length() == cache.length(), "Decoder",
+          "the cache's layers hold {} and {} tokens, which an error has left behind; clear it",
+          cache.length(), layer.length());
+  }
+  return run(more.inputs, &cache);
 }
 
 Tensor Decoder::logits(const Batch& batch) { return (*this)(batch.inputs); }

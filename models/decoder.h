@@ -12,12 +12,18 @@ class Decoder : public Model {
   /// than the table.
   explicit Decoder(const Needs& needs);
   Tensor logits(const Batch& batch) override;
+  /// Causal ones only.
+  Tensor next_logits(const Batch& more, TextCache& cache) override;
+  bool continues() const override { return needs().causal; }
   /// One i64 array [B, T] a stream → [B, T, logits].
   Tensor operator()(std::span<const Array> streams);
 
   Child<InputEmbedding> embed;
   ModuleList<TransformerBlock> blocks;
   Child<Readout> readout;
+
+ private:
+  Tensor run(std::span<const Array> streams, TextCache* cache);
 };
 
 }  // namespace headlab

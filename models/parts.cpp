@@ -77,12 +77,13 @@ InputEmbedding::InputEmbedding(const Options& o) : context_(o.context) {
   }
 }
 
-Tensor InputEmbedding::operator()(std::span<const Array> streams) {
+Tensor InputEmbedding::operator()(std::span<const Array> streams, std::int64_t first) {
   check(streams.size() == tables_.size(), "model", "{} streams of tokens, the model reads {}", streams.size(),
         tables_.size());
   const Shape& shape = streams[0].shape();
   check(shape.rank() == 2, "model", "tokens need shape [batch, tokens], not {}", shape);
-  check(shape[1] <= context_, "model", "{} tokens are more than the context of {}", shape[1], context_);
+  check(first + shape[1] <= context_, "model", "{} tokens are more than the context of {}", first + shape[1],
+        context_);
   Tensor x;
   for (std::size_t i = 0; i < streams.size(); ++i) {
     check(streams[i].shape() == shape, "model", "streams of shapes {} and {} do not go together", shape,
@@ -91,7 +92,7 @@ Tensor InputEmbedding::operator()(std::span<const Array> streams) {
     x = x ? add(x, e) : e;
   }
   if (!position_) return x;
-  const Tensor positions = slice((*position_)->weight, 0, 0, shape[1]);
+  const Tensor positions = slice((*position_)->weight, 0, first, first + shape[1]);
   return add(x, positions);
 }
 

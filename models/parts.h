@@ -24,9 +24,9 @@ class InputEmbedding : public Module {
     double position_std = 0;
   };
   explicit InputEmbedding(const Options& options);
-  /// One i64 array [B, T] a stream → [B, T, d_model]. Errors: more tokens than the context; shapes that
-  /// differ.
-  Tensor operator()(std::span<const Array> streams);
+  /// One i64 array [B, T] a stream → [B, T, d_model], the first of the tokens at position `first`. Errors:
+  /// positions beyond the context; shapes that differ.
+  Tensor operator()(std::span<const Array> streams, std::int64_t first = 0);
   /// The table of the last stream, for a tied read-out.
   Embedding& last_table() { return *tables_.back(); }
 

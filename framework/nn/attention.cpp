@@ -197,7 +197,10 @@ MultiHeadAttention::Result MultiHeadAttention::operator()(const Tensor& given, c
   const Options& o = options_;
   check(given.rank() == 3 && given.dim(2) == o.d_model, "attention", "needs x [batch, tokens, {}], not {}",
         o.d_model, given.shape());
-  const Tensor x = without_broken_padding(given, call.mask);
+  check(!call.cache || !training() || o.dropout == 0, "attention",
+        "a cache is for use in evaluation mode, not with dropout {}", o.dropout);
+  // With a cache there are no gradients to guard, and the mask speaks of more tokens than these.
+  const Tensor x = call.cache ? given : without_broken_padding(given, call.mask);
   if (!packs(call)) return project(x, x, x, call);
   const Tensor qkv = linear(x, *qkv_weight, qkv_bias ? qkv_bias->tensor() : Tensor());
   // Queries and keys lie first in a row, so one call turns both.
@@ -213,6 +216,7 @@ MultiHeadAttention::Result MultiHeadAttention::operator()(const Tensor& query, c
         "attention",
         "needs query [batch, n_q, {}], key [batch, n_k, {}], value [batch, n_k, {}], not {}, {}, {}",
         o.d_model, o.kdim, o.vdim, query.shape(), key.shape(), value.shape());
+  check(!call.cache, "attention", "a cache remembers self attention, not keys and values given beside x");
   return project(query, without_broken_padding(key, call.mask), without_broken_padding(value, call.mask),
                  call);
 }

@@ -63,8 +63,9 @@ class MultiHeadAttention : public Module, public HeadLayer {
     Mask mask = {};
     bool weights = false;          ///< also return the weights
     bool average_weights = false;  ///< … averaged over heads
-    /// Self attention under NoGrad: the new tokens' keys and values are appended, and queries see all of
-    /// them.
+    /// Self attention without gradients or dropout: the new tokens' keys and values are appended, and queries
+    /// see all of them; masks speak of all of them. The bits of the last rows of one call for all tokens.
+    /// An error later in the call leaves the cache longer: clear it.
     KeyValueCache* cache = nullptr;
   };
   struct Result {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "framework/autograd/tensor.h"
 
@@ -12,16 +13,32 @@ namespace headlab {
 class KeyValueCache {
  public:
   /// Tokens so far.
-  std::int64_t length() const { return keys_ ? keys_.dim(1) : 0; }
-  /// Adds one token or many. Errors: another batch size, width or type than before; one that needs a
-  /// gradient.
+  std::int64_t length() const { return keys_.length; }
+  /// Adds one token or many. With one example a token costs a constant number of copies, averaged over a
+  /// text; with more, each call copies all. Errors, which change nothing: another batch size, width or type
+  /// than before; keys and values of different tokens; a tensor that needs a gradient.
   void append(const Tensor& keys, const Tensor& values);
-  const Tensor& keys() const { return keys_; }
-  const Tensor& values() const { return values_; }
+  /// Undefined while there are none. Later calls change no number of them.
+  const Tensor& keys() const { return keys_.all; }
+  const Tensor& values() const { return values_.all; }
   void clear();
 
  private:
-  Tensor keys_, values_;
+  struct Rows {
+    Tensor all;  // [B, length, width]
+    Array room;  // [capacity, width], whose first rows `all` shares where B is 1
+    std::int64_t length = 0;
+    void check_fits(const Tensor& more, const char* what) const;
+    void append(const Tensor& more);
+  };
+  Rows keys_, values_;
+};
+
+/// The caches of a model's self-attention layers for one text (or several of one length, side by side).
+struct TextCache {
+  std::vector<KeyValueCache> layers;
+  std::int64_t length() const { return layers.empty() ? 0 : layers.front().length(); }
+  void clear() { layers.clear(); }
 };
 
 }  // namespace headlab

@@ -41,9 +41,11 @@ TransformerBlock::TransformerBlock(const Options& o)
   }
 }
 
-Tensor TransformerBlock::operator()(const Tensor& x, const Mask& mask, const Memory& memory) {
-  Tensor y = residual(x, order_, norm_attn,
-                      [&](const Tensor& in) { return dropout_((*attn)(in, {.mask = mask}).out); });
+Tensor TransformerBlock::operator()(const Tensor& x, const Mask& mask, const Memory& memory,
+                                    KeyValueCache* cache) {
+  Tensor y = residual(x, order_, norm_attn, [&](const Tensor& in) {
+    return dropout_((*attn)(in, {.mask = mask, .cache = cache}).out);
+  });
   if (cross) {
     check(static_cast<bool>(memory.value), "TransformerBlock", "cross attention needs a memory");
     y = residual(y, order_, *norm_cross, [&](const Tensor& in) {

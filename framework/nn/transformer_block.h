@@ -30,8 +30,9 @@ class TransformerBlock : public Module {
     Tensor value;    ///< what cross attention reads, [B, n_k, d_model]
     Mask mask = {};  ///< which of it
   };
-  /// x [B, T, d_model] → [B, T, d_model]. Error: cross attention without memory.
-  Tensor operator()(const Tensor& x, const Mask& mask, const Memory& memory);
+  /// x [B, T, d_model] → [B, T, d_model]; with a cache, of tokens that go on behind those of earlier calls.
+  /// Error: cross attention without memory.
+  Tensor operator()(const Tensor& x, const Mask& mask, const Memory& memory, KeyValueCache* cache = nullptr);
   Tensor operator()(const Tensor& x, const Mask& mask) { return (*this)(x, mask, Memory{}); }
 
   Child<LayerNorm> norm_attn;

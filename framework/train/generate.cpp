@@ -8,6 +8,14 @@
 
 namespace headlab {
 
+namespace {
+Batch last_tokens(std::span<const std::int64_t> text, std::int64_t count) {
+  Batch batch;
+  batch.inputs.push_back(Array::of<std::int64_t>({1, count}, text.last(static_cast<std::size_t>(count))));
+  return batch;
+}
+}  // namespace
+
 std::vector<std::int64_t> generate(Model& model, std::span<const std::int64_t> prompt,
                                    const GenerateOptions& options,
                                    const std::function<bool(std::int64_t)>& on_token) {
@@ -20,12 +28,15 @@ std::vector<std::int64_t> generate(Model& model, std::span<const std::int64_t> p
   const NoGrad no_grad;
   const ModeScope mode(model, false);
   std::vector<std::int64_t> text(prompt.begin(), prompt.end());
+  TextCache cache;
   for (std::int64_t i = 0; i < options.tokens; ++i) {
-    const std::int64_t seen = std::min(std::ssize(text), needs.context);
-    Batch batch;
-    batch.inputs.push_back(Array::of<std::int64_t>(
-        {1, seen}, std::span<const std::int64_t>(text).last(static_cast<std::size_t>(seen))));
-    const Array logits = model.logits(batch).value().to(DType::f32);
+    // Once the window slides, every token's position changes, and with it all that was kept.
+    const bool fits = std::ssize(text) <= needs.context;
+    const bool goes_on = options.cache && fits && model.continues();
+    const std::int64_t seen = fits ? std::ssize(text) : needs.context;
+    const Batch batch = last_tokens(text, goes_on ? seen - cache.length() : seen);
+    const Tensor all = goes_on ? model.next_logits(batch, cache) : model.logits(batch);
+    const Array logits = all.value().to(DType::f32);
     const auto last = logits.values<float>().last(static_cast<std::size_t>(needs.logits()));
     Random random(options.seed, Stream::sampling, static_cast<std::uint64_t>(i));
     text.push_back(sample(last, options.sampling, random.uniform()));

@@ -15,6 +15,8 @@ struct GenerateOptions {
   SamplingOptions sampling = {};
   std::int64_t tokens = 200;  ///< how many to write
   std::uint64_t seed = 0;
+  bool cache =
+      true;  ///< keep the keys and values of earlier tokens where the model can: the same text, sooner
 };
 
 /// The tokens that a decoder with one stream and one read-out over the same tokens writes behind a prompt.

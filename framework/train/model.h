@@ -3,6 +3,7 @@
 
 #include "framework/data/batch.h"
 #include "framework/data/needs.h"
+#include "framework/nn/kv_cache.h"
 #include "framework/nn/module.h"
 
 namespace headlab {
@@ -12,6 +13,13 @@ class Model : public Module {
   explicit Model(Needs needs) : needs_(std::move(needs)) {}
   /// [B, T, needs().logits()], the read-outs one after the other. Errors: inputs that do not fit needs().
   virtual Tensor logits(const Batch& batch) = 0;
+  /// Logits [B, T, needs().logits()] of tokens that go on behind those of earlier calls with this cache,
+  /// which they join: the bits of the last rows of logits() of all of them. Under NoGrad, in evaluation mode.
+  /// Errors: as for logits(), counting all tokens; a model that does not continue; a cache that an error has
+  /// left unfinished.
+  virtual Tensor next_logits(const Batch& more, TextCache& cache);
+  /// Whether next_logits() works.
+  virtual bool continues() const { return false; }
   /// What it was built from.
   const Needs& needs() const { return needs_; }
 
