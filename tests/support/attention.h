@@ -49,16 +49,20 @@ inline void check_attention_golden(const Golden& golden, const nlohmann::json& c
   for (const bool composite_path : {false, true}) {
     SCOPED_TRACE(composite_path ? "composite" : "fused");
     std::vector<std::string> names{"q", "k", "v"};
-    if (golden.has(name + ".bias")) names.push_back("bias");
+    for (const char* extra : {"bias", "sink"}) {
+      if (golden.has(name + "." + extra)) names.emplace_back(extra);
+    }
     std::vector<Tensor> in;
     for (const auto& n : names) in.emplace_back(golden(name + "." + n, dtype), true);
     Mask mask;
     if (golden.has(name + ".allow")) mask = Mask::allow(golden(name + ".allow", DType::u8));
-    if (in.size() == 4) mask = mask & Mask::bias(in[3]);
+    if (golden.has(name + ".bias")) mask = mask & Mask::bias(in[3]);
     AttentionOptions o{.heads = c.at("heads").get<std::int64_t>(),
                        .kv_heads = c.at("kv_heads").get<std::int64_t>(),
                        .mask = mask};
     if (!c.at("scale").is_null()) o.scale = c.at("scale").get<double>();
+    if (!c.at("softcap").is_null()) o.softcap = c.at("softcap").get<double>();
+    if (golden.has(name + ".sink")) o.sink = in.back();
     const Tensor q = rows(in[0]);
     const Tensor k = rows(in[1]);
     const Tensor v = rows(in[2]);
@@ -67,7 +71,8 @@ inline void check_attention_golden(const Golden& golden, const nlohmann::json& c
     const Shape s = want.shape();
     const Tensor out = transpose(reshape(r.out, {s[0], s[2], s[1], s[3]}), {0, 2, 1, 3});
     expect_close(out.value(), want, tolerance, "out");
-    if (composite_path) expect_close(r.weights.value(), golden(name + ".weights", dtype), tolerance, "weights");
+    if (composite_path)
+      expect_close(r.weights.value(), golden(name + ".weights", dtype), tolerance, "weights");
     backward(out, {.seed = golden(name + ".d_out", dtype)});
     for (std::size_t i = 0; i < in.size(); ++i) {
       expect_close(in[i].grad(), golden(name + ".d_" + names[i], dtype), tolerance, "d_" + names[i]);
