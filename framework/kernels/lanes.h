@@ -32,6 +32,29 @@ HEADLAB_INLINE f64x1 exp(f64x1 x) { return {std::exp(x.v)}; }
 HEADLAB_INLINE f64x1 log(f64x1 x) { return {std::log(x.v)}; }
 /// NaN if either is NaN.
 HEADLAB_INLINE f64x1 max(f64x1 a, f64x1 b) { return {a.v > b.v || std::isnan(a.v) ? a.v : b.v}; }
+HEADLAB_INLINE f64x1 tanh(f64x1 x) { return {std::tanh(x.v)}; }
+HEADLAB_INLINE f64x1 abs(f64x1 x) { return {std::abs(x.v)}; }
+/// Comparisons, and whole numbers beside the lanes: a key's position, say.
+struct mask1 {
+  bool v;
+};
+struct i32x1 {
+  std::int32_t v;
+};
+HEADLAB_INLINE mask1 operator==(f64x1 a, f64x1 b) { return {a.v == b.v}; }
+HEADLAB_INLINE mask1 operator!=(f64x1 a, f64x1 b) { return {a.v != b.v}; }
+HEADLAB_INLINE mask1 operator<(f64x1 a, f64x1 b) { return {a.v < b.v}; }
+HEADLAB_INLINE mask1 operator<(i32x1 a, i32x1 b) { return {a.v < b.v}; }
+HEADLAB_INLINE mask1 operator==(i32x1 a, i32x1 b) { return {a.v == b.v}; }
+HEADLAB_INLINE i32x1 operator-(i32x1 a, i32x1 b) { return {a.v - b.v}; }
+HEADLAB_INLINE mask1 operator&(mask1 a, mask1 b) { return {a.v && b.v}; }
+HEADLAB_INLINE mask1 operator|(mask1 a, mask1 b) { return {a.v || b.v}; }
+HEADLAB_INLINE mask1 operator~(mask1 a) { return {!a.v}; }
+HEADLAB_INLINE bool any(mask1 m) { return m.v; }
+HEADLAB_INLINE f64x1 select(mask1 m, f64x1 a, f64x1 b) { return m.v ? a : b; }
+HEADLAB_INLINE i32x1 select(mask1 m, i32x1 a, i32x1 b) { return m.v ? a : b; }
+HEADLAB_INLINE f64x1 to_float(i32x1 x) { return {static_cast<double>(x.v)}; }
+HEADLAB_INLINE void store_int(std::int32_t* p, i32x1 x) { *p = x.v; }
 HEADLAB_INLINE double horizontal_sum(f64x1 x) { return x.v; }
 HEADLAB_INLINE double horizontal_max(f64x1 x) { return x.v; }
 
@@ -39,6 +62,23 @@ template <class T>
 using Lanes = std::conditional_t<std::is_same_v<T, float>, f32x16, f64x1>;
 template <class T>
 constexpr std::int64_t width = std::is_same_v<T, float> ? lanes : 1;
+
+template <class T>
+HEADLAB_INLINE auto load_ints(const std::int32_t* p) {
+  if constexpr (std::is_same_v<T, float>) {
+    return load_int(p);
+  } else {
+    return i32x1{*p};
+  }
+}
+template <class T>
+HEADLAB_INLINE auto broadcast_ints(std::int32_t x) {
+  if constexpr (std::is_same_v<T, float>) {
+    return broadcast_int(x);
+  } else {
+    return i32x1{x};
+  }
+}
 
 /// All lanes, or the first `count` of them at the end of a row.
 struct WholeLanes {};

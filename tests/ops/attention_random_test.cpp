@@ -1,4 +1,7 @@
 // The fused operation against the composite that defines it, on random configurations.
+#include <algorithm>
+#include <limits>
+
 #include "framework/autograd/gradcheck.h"
 #include "framework/core/parallel.h"
 #include "framework/ops/arithmetic.h"
@@ -13,20 +16,30 @@ namespace {
 struct Configuration {
   AttentionSizes sizes;
   AttentionOptions options;
-  Tensor bias;
+  std::vector<Tensor> extra;  // what else wants gradients: bias, offset bias, sink
   std::string text;
 };
+
+void set(Array& a, std::int64_t i, double value) {
+  if (a.dtype() == DType::f64) {
+    a.data<double>()[i] = value;
+  } else {
+    a.data<float>()[i] = static_cast<float>(value);
+  }
+}
 
 Configuration draw_configuration(std::uint64_t seed, DType dtype) {
   Random random(seed, Stream::statistics);
   Configuration c;
   const std::int64_t kv = 1 + random.below(3);
   const std::int64_t group = 1 + random.below(3);
+  // Mostly within one tile, else over the edges of several.
+  const std::int64_t most = random.bernoulli(0.8) ? 20 : 200;
   c.sizes = {.batch = random.below(4),
              .heads = kv * group,
              .kv_heads = kv,
-             .n_q = random.below(20),
-             .n_k = random.below(20),
+             .n_q = random.below(most),
+             .n_k = random.below(most),
              .d_k = 1 + random.below(9),
              .d_v = 1 + random.below(9)};
   const AttentionSizes& s = c.sizes;
@@ -34,7 +47,8 @@ Configuration draw_configuration(std::uint64_t seed, DType dtype) {
   c.options.kv_heads = s.kv_heads;
   if (random.bernoulli(0.3)) c.options.scale = random.uniform();
   Mask mask;
-  if (random.bernoulli(0.4)) mask = mask & Mask::causal();
+  if (random.bernoulli(0.4))
+    mask = mask & (random.bernoulli(0.8) ? Mask::causal() : Mask::causal_upper_left());
   if (random.bernoulli(0.3)) mask = mask & Mask::window(1 + random.below(6));
   if (random.bernoulli(0.3)) {
     std::vector<std::int64_t> lengths;
@@ -49,8 +63,29 @@ Configuration draw_configuration(std::uint64_t seed, DType dtype) {
   }
   if (random.bernoulli(0.3)) {
     const Shape shape{random.bernoulli(0.5) ? s.batch : 1, random.bernoulli(0.5) ? s.heads : 1, s.n_q, s.n_k};
-    c.bias = Tensor(random_array(random, shape, dtype), true);
-    mask = mask & Mask::bias(c.bias);
+    Array bias = random_array(random, shape, dtype);
+    if (random.bernoulli(0.3)) {
+      for (std::int64_t i = 0; i < bias.size(); ++i) {
+        if (random.bernoulli(0.2)) set(bias, i, -std::numeric_limits<double>::infinity());
+      }
+    }
+    c.extra.emplace_back(bias, true);
+    mask = mask & Mask::bias(c.extra.back());
+  }
+  if (random.bernoulli(0.2)) c.options.softcap = 0.5 + random.uniform();
+  if (random.bernoulli(0.2)) {
+    const Shape shape{s.heads, std::max<std::int64_t>(s.n_q + s.n_k - 1, 0)};
+    c.extra.emplace_back(random_array(random, shape, dtype), true);
+    c.options.offset_bias = c.extra.back();
+  }
+  if (random.bernoulli(0.2)) {
+    c.extra.emplace_back(random_array(random, {s.heads}, dtype), true);
+    c.options.sink = c.extra.back();
+  }
+  if (random.bernoulli(0.1)) {
+    Array valid({s.batch, s.n_k}, DType::u8);
+    for (auto& x : valid.values<std::uint8_t>()) x = random.bernoulli(0.7) ? 1 : 0;
+    mask = mask & Mask::valid_keys(valid);
   }
   if (random.bernoulli(0.3)) {
     c.options.dropout = random.uniform();
@@ -63,18 +98,19 @@ Configuration draw_configuration(std::uint64_t seed, DType dtype) {
 
 std::vector<Array> results_of(const Configuration& c, const AttentionCase& in, bool fused,
                               const Array& seed_out) {
-  for (Tensor t : {in.q, in.k, in.v, c.bias}) t.clear_grad();
+  for (Tensor t : {in.q, in.k, in.v}) t.clear_grad();
+  for (Tensor t : c.extra) t.clear_grad();
   const AttentionResult r =
       fused ? attention(in.q, in.k, in.v, c.options) : composite::attention(in.q, in.k, in.v, c.options);
   backward(sum(mul(r.out, Tensor(seed_out))));
   std::vector<Array> all{r.out.value(), in.q.grad().copy(), in.k.grad().copy(), in.v.grad().copy()};
-  if (c.bias) all.push_back(c.bias.grad().copy());
+  for (const Tensor& t : c.extra) all.push_back(t.grad().copy());
   return all;
 }
 
 TEST(AttentionAgainstComposite, RandomConfigurations) {
   for (const DType dtype : {DType::f64, DType::f32}) {
-    for (std::uint64_t seed = 0; seed < 400; ++seed) {
+    for (std::uint64_t seed = 0; seed < 1000; ++seed) {
       const Configuration c = draw_configuration(seed, dtype);
       SCOPED_TRACE(c.text);
       const AttentionSizes& s = c.sizes;

@@ -1,0 +1,329 @@
+#include <memory>
+
+#include "framework/kernels/streaming_attention.h"
+#include "framework/kernels/streaming_tile.h"
+
+namespace headlab::kernels {
+
+using namespace detail;
+
+namespace {
+
+// With F the factors of dropout, P = softmax(S) over keys and sink, z = (P ∘ F) V:
+//   dV = (P ∘ F)ᵀ dz,  dP = (dz Vᵀ) ∘ F,  dS = P ∘ (dP − D),  D = rowsum(P ∘ dP) = rowsum(dz ∘ z),
+//   d offset bias = sums of dS over pairs of one distance,  d sink = −Σ e^(sink − lse) D,
+//   dT = scale · softcap' · dS,  dQ = dT K,  dK = dTᵀ Q,
+// where P = e^(S − lse) is computed again tile by tile.
+template <class T>
+struct Shared {
+  const AttentionProblem<T>& p;
+  const OffsetBias<T> offset_bias;
+  std::unique_ptr<FiniteTiles<T>> finite_keys;
+  const HeadRows<const T>& out;
+  const T* log_sum_exp;
+  const HeadRows<const T>& dout;
+  const AttentionGradients<T>& gradients;
+  std::int64_t key_groups = 1;
+  T* dq = nullptr;       // [key_groups, batch, n_q, heads·d_k] when there are several
+  T* doffset = nullptr;  // [key_groups, batch, heads, step], reversed as OffsetBias
+  T* dsink = nullptr;    // [batch, heads]
+
+  HeadRows<T> dq_of(std::int64_t group) const {
+    if (key_groups == 1) return gradients.q;
+    const std::int64_t row = p.heads * p.d_k;
+    return {dq + group * p.batch * p.n_q * row, p.n_q * row, row, p.d_k};
+  }
+};
+
+template <class T>
+class Backward {
+ public:
+  explicit Backward(const Shared<T>& shared)
+      : own_(shared),
+        p_(shared.p),
+        tile_(shared.p, shared.offset_bias),
+        dropping_(shared.p),
+        douts_({p_.d_v, attention_queries}, dtype_of<T>),
+        weights_gradient_({attention_keys, attention_queries}, dtype_of<T>) {
+    if (dropping_) dropped_ = Array({attention_keys, attention_queries}, dtype_of<T>);
+  }
+
+  /// Tiles group, group + key_groups, … of one key/value head.
+  void run(std::int64_t b, std::int64_t kv, std::int64_t group) {
+    group_ = group;
+    const AttentionGradients<T>& g = own_.gradients;
+    for (std::int64_t tile = group; tile * attention_keys < p_.n_k; tile += own_.key_groups) {
+      const std::int64_t last = std::min((tile + 1) * attention_keys, p_.n_k);
+      for (std::int64_t j = tile * attention_keys; j < last; ++j) {
+        std::fill_n(g.k.at(b, kv, j), p_.d_k, T{0});
+        std::fill_n(g.v.at(b, kv, j), p_.d_v, T{0});
+      }
+    }
+    for (std::int64_t h = kv * p_.group(); h < (kv + 1) * p_.group(); ++h) {
+      T sink = 0;
+      for (std::int64_t index = 0; index < p_.blocks(); ++index) {
+        const QueryBlock<T> block(p_, b, h, index);
+        start(block);
+        if (own_.dsink && group == 0) sink += sink_gradient(block);
+        for_each_tile(block, group, own_.key_groups, [&](const Keys& keys) { add(block, keys); });
+        if (!started_) clear(block);
+      }
+      if (own_.dsink && group == 0) own_.dsink[b * p_.heads + h] = sink;
+    }
+  }
+
+ private:
+  // e^(s − lse), kept down the keys.
+  struct WeightPass {
+    Lanes<T> lse;
+    HEADLAB_INLINE Lanes<T> value(std::int64_t, Lanes<T> s) {
+      return select(s == broadcast(blocked_score<T>), broadcast(T{0}), exp(s - lse));
+    }
+    HEADLAB_INLINE Lanes<T> outside() const { return broadcast(T{0}); }
+    HEADLAB_INLINE void done() {}
+  };
+
+  void start(const QueryBlock<T>& block) {
+    tile_.take(block);
+    const std::int64_t row = (block.example * p_.heads + block.head) * p_.n_q + block.first;
+    transpose_block(own_.dout.at(block.example, block.head, block.first), own_.dout.row, block.count, p_.d_v,
+                    douts_.template data<T>(), block.lanes);
+    lse_.fill(T{0});
+    mean_.fill(T{0});
+    for (std::int64_t i = 0; i < block.count; ++i) {
+      const T* z = own_.out.at(block.example, block.head, block.first + i);
+      const T* dz = own_.dout.at(block.example, block.head, block.first + i);
+      auto sum = broadcast(T{0});
+      for_lanes<T>(p_.d_v,
+                   [&](std::int64_t k, auto part) { sum = fma(get(z + k, part), get(dz + k, part), sum); });
+      const auto at = static_cast<std::size_t>(i);
+      const T lse = own_.log_sum_exp[row + i];
+      lse_[at] = lse;
+      mean_[at] = lse == blocked_score<T> ? T{0} : horizontal_sum(sum);
+    }
+    started_ = false;
+  }
+
+  T sink_gradient(const QueryBlock<T>& block) const {
+    T sum = 0;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(block.count); ++i) {
+      if (lse_[i] == blocked_score<T>) continue;
+      sum -= exp_of(p_.sink[block.head] - lse_[i]) * mean_[i];
+    }
+    return sum;
+  }
+
+  void add(const QueryBlock<T>& block, const Keys& keys) {
+    const std::int64_t b = block.example, kv = block.head / p_.group();
+    const bool masked =
+        tile_.fill(keys, [&](std::int64_t lane) { return WeightPass{load(lse_.data() + lane)}; });
+    const T* used = tile_.scores();
+    if (dropping_) used = drop(block, keys);
+    const HeadRows<const T>& dout = own_.dout;
+    const AttentionGradients<T>& g = own_.gradients;
+    gemm(Transpose::no, Transpose::no, keys.count(), p_.d_v, block.count, used, block.lanes,
+         dout.at(b, block.head, block.first), dout.row, T{1}, g.v.at(b, kv, keys.first), g.v.row);
+    gemm(Transpose::no, Transpose::no, keys.count(), block.lanes, p_.d_v, p_.v.at(b, kv, keys.first),
+         p_.v.row, douts_.template data<T>(), block.lanes, T{0}, dscores(), block.lanes);
+    differentiate(block, keys, masked);
+    gemm(Transpose::no, Transpose::no, keys.count(), p_.d_k, block.count, dscores(), block.lanes,
+         p_.q.at(b, block.head, block.first), p_.q.row, T{1}, g.k.at(b, kv, keys.first), g.k.row);
+    const HeadRows<T> dq = own_.dq_of(group_);
+    T* to = dq.at(b, block.head, block.first);
+    if (own_.finite_keys && !(*own_.finite_keys)(b, kv, keys)) {
+      add_rows_one_by_one(p_, block, keys, dscores(), p_.k, started_, to, dq.row);
+    } else {
+      gemm(Transpose::yes, Transpose::no, block.count, p_.d_k, keys.count(), dscores(), block.lanes,
+           p_.k.at(b, kv, keys.first), p_.k.row, started_ ? T{1} : T{0}, to, dq.row);
+    }
+    started_ = true;
+  }
+
+  // P ∘ F
+  const T* drop(const QueryBlock<T>& block, const Keys& keys) {
+    dropping_.make(block, keys);
+    T* dropped = dropped_.template data<T>();
+    for (std::int64_t at = 0; at < keys.count() * block.lanes; at += width<T>) {
+      const auto f = load(dropping_.factors() + at);
+      const auto w = load(tile_.scores() + at);
+      store(dropped + at, select(f == broadcast(T{0}), broadcast(T{0}), w * f));
+    }
+    return dropped;
+  }
+
+  // dz Vᵀ → dT; exactly 0 where P is 0.
+  void differentiate(const QueryBlock<T>& block, const Keys& keys, bool masked) {
+    const auto none = broadcast(T{0});
+    const auto scale = broadcast(p_.scale);
+    const bool capped = p_.softcap > 0;
+    const bool keeps = own_.gradients.scores || own_.doffset;
+    for (std::int64_t lane = 0; lane < block.lanes; lane += width<T>) {
+      const auto mean = load(mean_.data() + lane);
+      const Keys part = masked ? block.part(keys, lane) : keys;
+      if (masked) fill_around(block, keys, part, dscores() + lane, none);
+      for (std::int64_t j = part.first - keys.first; j < part.last - keys.first; ++j) {
+        const std::int64_t at = j * block.lanes + lane;
+        const auto p = load(tile_.scores() + at);
+        auto dp = load(dscores() + at);
+        if (dropping_) {
+          const auto f = load(dropping_.factors() + at);
+          dp = select(f == none, none, dp * f);
+        }
+        auto ds = select(p == none, none, p * (dp - mean));
+        if (keeps) {
+          store(dscores() + at, ds);
+          continue;
+        }
+        if (capped) ds = ds * load(tile_.slopes() + at);
+        store(dscores() + at, ds * scale);
+      }
+    }
+    if (!keeps) return;
+    keep(block, keys);
+    for (std::int64_t at = 0; at < keys.count() * block.lanes; at += width<T>) {
+      auto ds = load(dscores() + at);
+      if (capped) ds = select(ds == none, none, ds * load(tile_.slopes() + at));
+      store(dscores() + at, ds * scale);
+    }
+  }
+
+  // dS for whoever wants it itself.
+  void keep(const QueryBlock<T>& block, const Keys& keys) {
+    const std::int64_t head = block.example * p_.heads + block.head;
+    if (own_.gradients.scores) {
+      for (std::int64_t i = 0; i < block.count; ++i) {
+        T* to = own_.gradients.scores + (head * p_.n_q + block.first + i) * p_.n_k;
+        for (std::int64_t j = 0; j < keys.count(); ++j) to[keys.first + j] = dscores()[j * block.lanes + i];
+      }
+    }
+    if (!own_.doffset) return;
+    const OffsetBias<T>& o = own_.offset_bias;
+    T* zero = own_.doffset + (group_ * p_.batch * p_.heads + head) * o.step + o.zero;
+    for (std::int64_t j = 0; j < keys.count(); ++j) {
+      T* to = zero + block.first - (keys.first + j);
+      for (std::int64_t lane = 0; lane < block.lanes; lane += width<T>) {
+        store(to + lane, load(to + lane) + load(dscores() + j * block.lanes + lane));
+      }
+    }
+  }
+
+  void clear(const QueryBlock<T>& block) {
+    const HeadRows<T> dq = own_.dq_of(group_);
+    for (std::int64_t i = 0; i < block.count; ++i) {
+      std::fill_n(dq.at(block.example, block.head, block.first + i), p_.d_k, T{0});
+    }
+  }
+
+  T* dscores() { return weights_gradient_.template data<T>(); }
+
+  const Shared<T>& own_;
+  const AttentionProblem<T>& p_;
+  ScoreTile<T> tile_;
+  DropoutTile<T> dropping_;
+  Array douts_;             // dz of the block, [d_v, lanes]
+  Array weights_gradient_;  // dP, then dS, then dT, [keys, lanes]
+  Array dropped_;
+  std::int64_t group_ = 0;
+  bool started_ = false;
+  alignas(64) PerQuery<T> lse_, mean_;
+};
+
+// Eight pieces of work at least, where there are as many tiles and the work is worth it: a function of the
+// shape alone.
+template <class T>
+std::int64_t count_groups(const AttentionProblem<T>& p) {
+  const std::int64_t pieces = p.batch * p.kv_heads;
+  const std::int64_t tiles = (p.n_k + attention_keys - 1) / attention_keys;
+  const double products = static_cast<double>(p.n_q) * static_cast<double>(p.n_k * p.batch * p.heads) *
+                          static_cast<double>(p.d_k + p.d_v);
+  if (pieces == 0 || products < 1e7) return 1;
+  return std::clamp<std::int64_t>((8 + pieces - 1) / pieces, 1, std::max<std::int64_t>(tiles, 1));
+}
+
+/// to[i] = Σ parts[part·step + i], parts ascending.
+template <class T>
+void merge(const T* parts, std::int64_t count, std::int64_t step, T* to, std::int64_t n) {
+  std::copy_n(parts, n, to);
+  for (std::int64_t part = 1; part < count; ++part) {
+    const T* from = parts + part * step;
+    for (std::int64_t i = 0; i < n; ++i) to[i] += from[i];
+  }
+}
+
+template <class T>
+void merge_queries(const Shared<T>& shared) {
+  const AttentionProblem<T>& p = shared.p;
+  const std::int64_t row = p.heads * p.d_k;
+  const Cost cost{.bytes = static_cast<double>(shared.key_groups * row) * sizeof(T)};
+  parallel_for(p.batch * p.n_q, grain_for(cost), cost, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t r = begin; r < end; ++r) {
+      merge(shared.dq + r * row, shared.key_groups, p.batch * p.n_q * row,
+            shared.gradients.q.at(r / p.n_q, 0, r % p.n_q), row);
+    }
+  });
+}
+
+}  // namespace
+
+template <class T>
+void streaming_attention_backward(const AttentionProblem<T>& p, const HeadRows<const T>& out,
+                                  const T* log_sum_exp, const HeadRows<const T>& dout,
+                                  const AttentionGradients<T>& gradients) {
+  Shared<T> shared{p, OffsetBias<T>(p), nullptr, out, log_sum_exp, dout, gradients, count_groups(p)};
+  const AllowedKeys<T>& m = p.mask;
+  if (m.first || m.valid || m.allow || m.bias) shared.finite_keys = std::make_unique<FiniteTiles<T>>(p, p.k);
+  const std::int64_t groups = shared.key_groups;
+  const std::int64_t step = shared.offset_bias.step;
+  Array dq, doffset, dsink;
+  if (groups > 1) {
+    dq = Array({groups, p.batch, p.n_q, p.heads * p.d_k}, dtype_of<T>);
+    shared.dq = dq.data<T>();
+  }
+  if (gradients.offset_bias) {
+    doffset = Array::zeros({groups, p.batch, p.heads, step}, dtype_of<T>);
+    shared.doffset = doffset.data<T>();
+  }
+  if (gradients.sink) {
+    dsink = Array::zeros({p.batch, p.heads}, dtype_of<T>);
+    shared.dsink = dsink.data<T>();
+  }
+  if (gradients.scores) std::fill_n(gradients.scores, p.batch * p.heads * p.n_q * p.n_k, T{0});
+
+  const auto scores = static_cast<double>(p.n_q * p.n_k * p.group()) / static_cast<double>(groups);
+  const Cost cost{.flops = scores * (5 * static_cast<double>(p.d_k + p.d_v) + 32), .bytes = 0};
+  parallel_for(p.batch * p.kv_heads * groups, grain_for(cost), cost,
+               [&](std::int64_t begin, std::int64_t end) {
+                 Backward<T> backward(shared);
+                 for (std::int64_t piece = begin; piece < end; ++piece) {
+                   const std::int64_t head = piece / groups;
+                   backward.run(head / p.kv_heads, head % p.kv_heads, piece % groups);
+                 }
+               });
+
+  if (groups > 1) merge_queries(shared);
+  if (gradients.offset_bias) {
+    const std::int64_t offsets = std::max<std::int64_t>(p.n_q + p.n_k - 1, 0);
+    Array sum({p.heads, step}, dtype_of<T>);
+    sum.zero();
+    if (groups * p.batch > 0) {
+      merge(shared.doffset, groups * p.batch, p.heads * step, sum.data<T>(), p.heads * step);
+    }
+    for (std::int64_t h = 0; h < p.heads; ++h) {
+      std::reverse_copy(sum.data<T>() + h * step, sum.data<T>() + h * step + offsets,
+                        gradients.offset_bias + h * offsets);
+    }
+  }
+  if (gradients.sink) {
+    std::fill_n(gradients.sink, p.heads, T{0});
+    if (p.batch > 0) merge(shared.dsink, p.batch, p.heads, gradients.sink, p.heads);
+  }
+}
+
+template void streaming_attention_backward(const AttentionProblem<float>&, const HeadRows<const float>&,
+                                           const float*, const HeadRows<const float>&,
+                                           const AttentionGradients<float>&);
+template void streaming_attention_backward(const AttentionProblem<double>&, const HeadRows<const double>&,
+                                           const double*, const HeadRows<const double>&,
+                                           const AttentionGradients<double>&);
+
+}  // namespace headlab::kernels

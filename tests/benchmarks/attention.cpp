@@ -1,0 +1,81 @@
+// Attention on one thread: forward, forward and backward, with telemetry, and the composite. Counted as
+// GFLOP/s of the products that full attention needs, 2 forward and 5 backward of n_q·n_k·d each; a causal
+// mask counts all of them, so that its rate shows what skipping saves.
+#include "framework/ops/attention.h"
+
+#include <benchmark/benchmark.h>
+
+#include "framework/autograd/backward.h"
+#include "framework/core/parallel.h"
+#include "framework/core/random.h"
+
+namespace headlab {
+namespace {
+
+Tensor some(Shape shape, bool grad) {
+  Random random(7, Stream::statistics);
+  Array x(shape);
+  for (float& value : x.values<float>()) value = static_cast<float>(random.normal());
+  return Tensor(x, grad);
+}
+
+enum class Way { streaming, composite, telemetry };
+
+struct Shapes {
+  std::int64_t batch, heads, tokens, d;
+};
+
+AttentionOptions options_of(const Shapes& s, bool causal, Way way) {
+  AttentionOptions o{.heads = s.heads, .mask = causal ? Mask::causal() : Mask()};
+  if (way == Way::telemetry) o.telemetry = TelemetryOptions{.offsets = {-4, -3, -2, -1, 0}, .keys = {0}};
+  return o;
+}
+
+void bench(benchmark::State& state, Way way, bool causal, bool with_backward, Shapes s) {
+  s.tokens = state.range(0);
+  const OneThread one;
+  const Shape shape{s.batch, s.tokens, s.heads * s.d};
+  const Tensor q = some(shape, with_backward), k = some(shape, with_backward), v = some(shape, with_backward);
+  const Array seed = some(shape, false).value();
+  const AttentionOptions o = options_of(s, causal, way);
+  for (auto _ : state) {
+    const AttentionResult r =
+        way == Way::composite ? composite::attention(q, k, v, o) : attention(q, k, v, o);
+    if (with_backward) {
+      for (Tensor t : {q, k, v}) t.clear_grad();
+      backward(r.out, {.seed = seed});
+    }
+    benchmark::DoNotOptimize(r.out.value().raw());
+  }
+  const double product =
+      2 * static_cast<double>(s.batch * s.heads * s.d) * static_cast<double>(s.tokens * s.tokens);
+  state.counters["GFLOP/s"] =
+      benchmark::Counter(product * (with_backward ? 7 : 2) * 1e-9 * static_cast<double>(state.iterations()),
+                         benchmark::Counter::kIsRate);
+}
+
+void all_lengths(benchmark::internal::Benchmark* b) {
+  for (const std::int64_t tokens : {64, 128, 256, 512, 1024, 2048, 4096, 8192}) b->Arg(tokens);
+  b->Unit(benchmark::kMillisecond);
+}
+void short_lengths(benchmark::internal::Benchmark* b) {
+  for (const std::int64_t tokens : {64, 256, 1024, 2048}) b->Arg(tokens);
+  b->Unit(benchmark::kMillisecond);
+}
+constexpr Shapes one_head{1, 1, 0, 64};
+constexpr Shapes toy{64, 8, 0, 8};
+
+BENCHMARK_CAPTURE(bench, forward_full, Way::streaming, false, false, one_head)->Apply(all_lengths);
+BENCHMARK_CAPTURE(bench, forward_causal, Way::streaming, true, false, one_head)->Apply(all_lengths);
+BENCHMARK_CAPTURE(bench, both_full, Way::streaming, false, true, one_head)->Apply(all_lengths);
+BENCHMARK_CAPTURE(bench, both_causal, Way::streaming, true, true, one_head)->Apply(all_lengths);
+BENCHMARK_CAPTURE(bench, forward_full_telemetry, Way::telemetry, false, false, one_head)->Apply(all_lengths);
+BENCHMARK_CAPTURE(bench, both_causal_telemetry, Way::telemetry, true, true, one_head)->Apply(all_lengths);
+BENCHMARK_CAPTURE(bench, both_full_composite, Way::composite, false, true, one_head)->Apply(short_lengths);
+BENCHMARK_CAPTURE(bench, both_causal_composite, Way::composite, true, true, one_head)->Apply(short_lengths);
+BENCHMARK_CAPTURE(bench, toy_forward, Way::streaming, true, false, toy)->Arg(16)->Arg(32)->Arg(64);
+BENCHMARK_CAPTURE(bench, toy_both, Way::streaming, true, true, toy)->Arg(16)->Arg(32)->Arg(64);
+BENCHMARK_CAPTURE(bench, toy_both_telemetry, Way::telemetry, true, true, toy)->Arg(16)->Arg(32)->Arg(64);
+
+}  // namespace
+}  // namespace headlab
