@@ -61,10 +61,11 @@ struct AttentionProblem {
 template <class T>
 struct BlockTelemetry {
   std::int64_t example, head, first_query, queries;
-  const T* entropy;     ///< [queries], nats
-  const T* confidence;  ///< largest weight
-  const T* distance;    ///< Σ A |δ|
-  const T* duplicate;   ///< mass on earlier copies of the query's token; −1: no such key
+  const T* entropy;         ///< [queries], nats
+  const T* effective_keys;  ///< e^entropy
+  const T* confidence;      ///< largest weight
+  const T* distance;        ///< Σ A |δ|
+  const T* duplicate;       ///< mass on earlier copies of the query's token; −1: no such key
   const std::int32_t* argmax;
   const std::int32_t* allowed;  ///< n_i
   const T* masses;  ///< [watched, mass_step] weights of watched keys, −1 where a query may not see it

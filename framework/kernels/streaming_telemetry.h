@@ -127,7 +127,9 @@ class TelemetryBlock {
     const auto r = broadcast(T{1}) / total;
     const auto u = c * fma(own_maximum - maximum, own_total, load(weighted_.data() + lane));
     const auto h = (c * own_total * log(total) - u) * r;
-    store(entropy_.data() + lane, select(empty, none, max(h, none)));
+    const auto entropy = select(empty, none, max(h, none));
+    store(entropy_.data() + lane, entropy);
+    store(effective_keys_.data() + lane, exp(entropy));
     store(confidence_.data() + lane, select(empty, none, c * r));
     store(distance_.data() + lane, select(empty, none, load(distance_.data() + lane) * c * r));
     const auto copies = load(has_copy_.data() + lane);
@@ -153,6 +155,7 @@ class TelemetryBlock {
                                      .first_query = block.first,
                                      .queries = block.count,
                                      .entropy = entropy_.data(),
+                                     .effective_keys = effective_keys_.data(),
                                      .confidence = confidence_.data(),
                                      .distance = distance_.data(),
                                      .duplicate = duplicate_.data(),
@@ -186,7 +189,8 @@ class TelemetryBlock {
   const QueryBlock<T>* block_ = nullptr;
   bool counts_;
   Array raw_;  // [watched, attention_queries]: scores, then weights
-  alignas(64) PerQuery<T> weighted_, distance_, duplicate_, has_copy_, allowed_, entropy_, confidence_;
+  alignas(64) PerQuery<T> weighted_, distance_, duplicate_, has_copy_, allowed_, entropy_, effective_keys_,
+      confidence_;
   alignas(64) PerQuery<std::int32_t> argmax_, aligned_, token_;
 };
 

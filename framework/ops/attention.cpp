@@ -192,7 +192,7 @@ AttentionResult run(std::vector<Tensor> inputs, const Sizes& s, const AttentionO
                                  o.sink ? o.sink.value() : Array());
     const auto to = contexts(out.data<T>(), s);
     if (o.telemetry) {
-      TelemetryCollector<T> collector(*o.telemetry, s.batch, s.heads, s.n_q, s.n_k);
+      detail::TelemetryCollector<T> collector(*o.telemetry, s.batch, s.heads, s.n_q, s.n_k);
       kernels::streaming_attention(p, to, log_sum_exp.data<T>(), &collector.request());
       result.telemetry = collector.finish();
     } else {

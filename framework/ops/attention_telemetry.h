@@ -1,14 +1,164 @@
+// Between the streaming kernel, which knows arrays, and Telemetry. For attention.cpp only.
 #pragma once
+
+#include <array>
+#include <cmath>
+#include <utility>
+#include <vector>
+
 #include "framework/kernels/streaming_attention.h"
-#include "framework/ops/telemetry.h"
-namespace headlab {
+#include "framework/ops/telemetry_sums.h"
+
+namespace headlab::detail {
+
+/// Collects the kernel's blocks: each has sums of its own, which are added in order at the end.
 template <class T>
 class TelemetryCollector {
  public:
-  TelemetryCollector(const TelemetryOptions&, std::int64_t, std::int64_t, std::int64_t, std::int64_t) {}
+  TelemetryCollector(const TelemetryOptions& options, std::int64_t batch, std::int64_t heads,
+                     std::int64_t n_q, std::int64_t n_k)
+      : options_(options),
+        telemetry_(empty_telemetry(options, batch, heads, n_q, n_k, kernels_dtype())),
+        batch_(batch),
+        heads_(heads),
+        n_q_(n_q),
+        n_k_(n_k),
+        blocks_((n_q + kernels::attention_queries - 1) / kernels::attention_queries),
+        sums_(static_cast<std::size_t>(batch * heads * blocks_), no_queries(options)),
+        inverse_logs_(static_cast<std::size_t>(n_k + 1)) {
+    for (std::size_t n = 2; n < inverse_logs_.size(); ++n)
+      inverse_logs_[n] = 1 / std::log(static_cast<double>(n));
+    if (options.tokens) {
+      for (const std::int64_t token : options.tokens.template values<std::int64_t>()) {
+        tokens_.push_back(static_cast<std::int32_t>(token));
+      }
+    }
+    request_ = {.offsets = options_.offsets.data(),
+                .offset_count = std::ssize(options_.offsets),
+                .keys = options_.keys.data(),
+                .key_count = std::ssize(options_.keys),
+                .labels = options_.labels ? options_.labels.template data<std::int64_t>() : nullptr,
+                .label_count = options_.labels ? options_.labels.dim(0) : 0,
+                .tokens = tokens_.empty() ? nullptr : tokens_.data(),
+                .done =
+                    [](void* self, const kernels::BlockTelemetry<T>& block) {
+                      static_cast<TelemetryCollector*>(self)->add(block);
+                    },
+                .context = this};
+  }
+  TelemetryCollector(const TelemetryCollector&) = delete;
+  TelemetryCollector& operator=(const TelemetryCollector&) = delete;
+
   const kernels::TelemetryRequest<T>& request() const { return request_; }
-  Telemetry finish() { return {}; }
+
+  Telemetry finish() {
+    for (std::int64_t b = 0; b < batch_; ++b) {
+      for (std::int64_t h = 0; h < heads_; ++h) {
+        for (std::int64_t block = 0; block < blocks_; ++block) {
+          add_sums(telemetry_.heads[static_cast<std::size_t>(h)], sums_of(b, h, block));
+        }
+      }
+    }
+    return std::move(telemetry_);
+  }
+
  private:
+  static DType kernels_dtype() { return std::is_same_v<T, float> ? DType::f32 : DType::f64; }
+
+  HeadTelemetry& sums_of(std::int64_t b, std::int64_t h, std::int64_t block) {
+    return sums_[static_cast<std::size_t>((b * heads_ + h) * blocks_ + block)];
+  }
+
+  using Block = kernels::BlockTelemetry<T>;
+  template <class U>
+  using PerQuery = std::array<U, kernels::attention_queries>;
+
+  // The same as add_query() for each query of the block, sum by sum.
+  void add(const Block& block) {
+    HeadTelemetry& sums = sums_of(block.example, block.head, block.first_query / kernels::attention_queries);
+    PerQuery<double> normalised;
+    PerQuery<bool> takes_part, counted;
+    double entropy = 0, normalised_entropy = 0, effective_keys = 0, confidence = 0, distance = 0;
+    for (std::int64_t i = 0; i < block.queries; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      normalised[at] =
+          static_cast<double>(block.entropy[i]) * inverse_logs_[static_cast<std::size_t>(block.allowed[i])];
+      takes_part[at] = block.allowed[i] >= 2;
+      counted[at] = takes_part[at] && is_counted(options_, block.example, block.first_query + i, n_q_);
+      if (!counted[at]) continue;
+      ++sums.queries;
+      entropy += static_cast<double>(block.entropy[i]);
+      normalised_entropy += normalised[at];
+      effective_keys += static_cast<double>(block.effective_keys[i]);
+      confidence += static_cast<double>(block.confidence[i]);
+      distance += static_cast<double>(block.distance[i]);
+    }
+    sums.entropy += entropy;
+    sums.normalised_entropy += normalised_entropy;
+    sums.effective_keys += effective_keys;
+    sums.confidence += confidence;
+    sums.distance += distance;
+
+    const T* masses = block.masses;
+    const auto add_watched = [&](HeadTelemetry::Mass& to, const T* mass, const PerQuery<bool>& which,
+                                 auto key_of) {
+      double total = 0, weighted = 0;
+      for (std::int64_t i = 0; i < block.queries; ++i) {
+        const auto at = static_cast<std::size_t>(i);
+        if (!which[at] || mass[i] < 0) continue;
+        ++to.queries;
+        to.argmax += block.argmax[i] == key_of(i) ? 1 : 0;
+        total += static_cast<double>(mass[i]);
+        weighted += normalised[at];
+      }
+      to.mass += total;
+      to.normalised_entropy += weighted;
+    };
+    const std::int64_t aligned = block.first_query + n_k_ - n_q_;
+    for (std::size_t w = 0; w < options_.offsets.size(); ++w, masses += block.mass_step) {
+      const std::int64_t first = aligned + options_.offsets[w];
+      add_watched(sums.offsets[w], masses, counted, [first](std::int64_t i) { return first + i; });
+    }
+    for (std::size_t w = 0; w < options_.keys.size(); ++w, masses += block.mass_step) {
+      const std::int64_t key = options_.keys[w];
+      add_watched(sums.keys[w], masses, counted, [key](std::int64_t) { return key; });
+    }
+    const std::int64_t* label = request_.labels + block.example * n_q_ + block.first_query;
+    for (std::int64_t w = 0; w < request_.label_count; ++w, masses += block.mass_step) {
+      add_watched(sums.labels[static_cast<std::size_t>(w)], masses, takes_part,
+                  [label](std::int64_t i) { return label[i]; });
+      label += batch_ * n_q_;
+    }
+    if (request_.tokens) {
+      add_watched(sums.duplicate, block.duplicate, counted, [](std::int64_t) { return std::int64_t{-1}; });
+    }
+    if (options_.per_query) store(block);
+  }
+
+  void store(const Block& block) {
+    std::vector<WantedKey> wanted(wanted_size(options_));
+    for (std::int64_t i = 0; i < block.queries; ++i) {
+      for (std::size_t w = 0; w < wanted.size(); ++w) {
+        const T mass = block.masses[static_cast<std::int64_t>(w) * block.mass_step + i];
+        wanted[w].mass = mass < 0 ? 0 : static_cast<double>(mass);
+      }
+      const QueryTelemetry one{.allowed = block.allowed[i],
+                               .argmax = block.argmax[i],
+                               .entropy = static_cast<double>(block.entropy[i]),
+                               .confidence = static_cast<double>(block.confidence[i]),
+                               .distance = static_cast<double>(block.distance[i]),
+                               .wanted = wanted};
+      store_query(telemetry_, (block.example * heads_ + block.head) * n_q_ + block.first_query + i, one);
+    }
+  }
+
+  const TelemetryOptions& options_;
+  Telemetry telemetry_;
+  std::int64_t batch_, heads_, n_q_, n_k_, blocks_;
+  std::vector<HeadTelemetry> sums_;   // [batch, heads, blocks]
+  std::vector<double> inverse_logs_;  // 1 / ln n, for 0 and 1: 0
+  std::vector<std::int32_t> tokens_;
   kernels::TelemetryRequest<T> request_;
 };
-}
+
+}  // namespace headlab::detail

@@ -65,6 +65,9 @@ detail::QueryTelemetry finished(const WeightRow<T>& row, std::int64_t aligned, c
     }
   });
   query.entropy = std::max(query.entropy, 0.0);  // weights of a sharp row may add up to a little over 1
+  query.effective_keys = std::exp(query.entropy);
+  if (query.allowed > 1)
+    query.normalised_entropy = query.entropy / std::log(static_cast<double>(query.allowed));
   for (detail::WantedKey& key : wanted) {
     if (key.key >= 0 && !row.allows(key.key)) key.key = -1;
     if (key.key >= 0) key.mass = row[key.key];

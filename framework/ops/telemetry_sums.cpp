@@ -62,13 +62,12 @@ HeadTelemetry no_queries(const TelemetryOptions& options) {
 
 void add_query(HeadTelemetry& sums, const QueryTelemetry& query, bool counted) {
   if (query.allowed < 2) return;
-  const double normalised = query.entropy / std::log(static_cast<double>(query.allowed));
   const WantedKey* next = query.wanted.data();
   const auto add_list = [&](std::vector<HeadTelemetry::Mass>& list, bool add) {
     for (HeadTelemetry::Mass& mass : list) {
       const WantedKey wanted = *next++;
       if (!add || wanted.key < 0) continue;
-      add_mass(mass, wanted.mass, normalised);
+      add_mass(mass, wanted.mass, query.normalised_entropy);
       if (wanted.key == query.argmax) ++mass.argmax;
     }
   };
@@ -78,11 +77,11 @@ void add_query(HeadTelemetry& sums, const QueryTelemetry& query, bool counted) {
   if (!counted) return;
   ++sums.queries;
   sums.entropy += query.entropy;
-  sums.normalised_entropy += normalised;
-  sums.effective_keys += std::exp(query.entropy);
+  sums.normalised_entropy += query.normalised_entropy;
+  sums.effective_keys += query.effective_keys;
   sums.confidence += query.confidence;
   sums.distance += query.distance;
-  if (query.has_copies) add_mass(sums.duplicate, query.copies, normalised);
+  if (query.has_copies) add_mass(sums.duplicate, query.copies, query.normalised_entropy);
 }
 
 void add_sums(HeadTelemetry& sums, const HeadTelemetry& other) {

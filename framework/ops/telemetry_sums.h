@@ -21,6 +21,8 @@ struct QueryTelemetry {
   std::int64_t allowed = 0;  ///< n_i; with 0 the rest is as it is here
   std::int64_t argmax = -1;
   double entropy = 0;                 ///< −Σ A ln A over keys, ≥ 0
+  double normalised_entropy = 0;      ///< H / ln n_i
+  double effective_keys = 0;          ///< e^H
   double confidence = 0;              ///< max A
   double distance = 0;                ///< Σ A |δ|
   std::span<const WantedKey> wanted;  ///< offsets, then keys, then labels
