@@ -14,7 +14,7 @@
 
 namespace headlab::kernels {
 
-constexpr std::int64_t attention_keys = 64;
+constexpr std::int64_t attention_keys = 128;
 constexpr std::int64_t attention_queries = 64;
 
 /// Heads side by side in rows: row i of head h of example b starts at data + b·batch + i·row + h·width.
