@@ -28,6 +28,22 @@ void set(Array& a, std::int64_t i, double value) {
   }
 }
 
+// A prefix, or several sequences in a row.
+Mask draw_sequences(Random& random, const AttentionSizes& s) {
+  if (random.bernoulli(0.5)) {
+    std::vector<std::int64_t> lengths;
+    for (std::int64_t b = 0; b < s.batch; ++b) lengths.push_back(random.below(s.n_k + 1));
+    return Mask::prefix(lengths);
+  }
+  Array ids({random.bernoulli(0.5) ? s.batch : 1, s.n_k}, DType::i64);
+  std::int64_t id = 0;
+  for (std::int64_t i = 0; i < ids.size(); ++i) {
+    id = i % s.n_k == 0 ? 0 : id + (random.bernoulli(0.2) ? 1 : 0);
+    ids.data<std::int64_t>()[i] = id;
+  }
+  return Mask::segments(ids);
+}
+
 Configuration draw_configuration(std::uint64_t seed, DType dtype) {
   Random random(seed, Stream::statistics);
   Configuration c;
@@ -49,6 +65,7 @@ Configuration draw_configuration(std::uint64_t seed, DType dtype) {
   Mask mask;
   if (random.bernoulli(0.4))
     mask = mask & (random.bernoulli(0.8) ? Mask::causal() : Mask::causal_upper_left());
+  if (mask.blocks_nothing() && random.bernoulli(0.3)) mask = draw_sequences(random, s);
   if (random.bernoulli(0.3)) mask = mask & Mask::window(1 + random.below(6));
   if (random.bernoulli(0.3)) {
     std::vector<std::int64_t> lengths;
