@@ -2,7 +2,6 @@
 
 #include <vector>
 
-#include "framework/autograd/backward.h"
 #include "framework/autograd/gradcheck.h"
 #include "tests/support/attention.h"
 
@@ -34,73 +33,6 @@ TEST(MultiHeadAttention, HeadCountsAreValidated) {
   EXPECT_EQ(message_of({.d_model = 12, .heads = 6, .kv_heads = 2}), "no error");
   EXPECT_EQ(message_of({.d_model = 10, .heads = 3, .d_k = 5}), "no error");
   EXPECT_NE(message_of({.d_model = 9, .heads = 3, .rotary = MultiHeadAttention::Rotary{}}), "no error");
-}
-
-// PyTorch's own layout into ours: in_proj is q, k, v one below the other; separate projections have one
-// packed bias.
-void load(MultiHeadAttention& layer, const Golden& golden, const std::string& name, DType dtype) {
-  std::map<std::string, Array> state;
-  const auto take = [&](const std::string& theirs, const std::string& ours) {
-    if (golden.has(name + ".param." + theirs)) state[ours] = golden(name + ".param." + theirs, dtype);
-  };
-  take("in_proj_weight", "qkv.weight");
-  take("q_proj_weight", "q.weight");
-  take("k_proj_weight", "k.weight");
-  take("v_proj_weight", "v.weight");
-  take("in_proj_bias", "qkv.bias");
-  take("out_proj.weight", "out.weight");
-  take("out_proj.bias", "out.bias");
-  layer.load_state(state);
-}
-
-TEST(MultiHeadAttention, ReferenceValues) {
-  const Golden golden("mha");
-  int checked = 0;
-  for (const auto& c : golden.cases()) {
-    const auto name = c.at("name").get<std::string>();
-    for (const DType dtype : {DType::f64, DType::f32}) {
-      SCOPED_TRACE(name);
-      const double tolerance = dtype == DType::f64 ? 1e-10 : 1e-5;
-      const DefaultDType scope(dtype);
-      MultiHeadAttention::Options o{.d_model = c.at("d_model").get<std::int64_t>(),
-                                    .heads = c.at("heads").get<std::int64_t>(),
-                                    .bias = c.at("bias").get<bool>()};
-      if (!c.at("kdim").is_null()) o.kdim = c.at("kdim").get<std::int64_t>();
-      if (!c.at("vdim").is_null()) o.vdim = c.at("vdim").get<std::int64_t>();
-      MultiHeadAttention layer(o);
-      load(layer, golden, name, dtype);
-      Mask mask;
-      if (golden.has(name + ".allow")) mask = mask & Mask::allow(golden(name + ".allow", DType::u8));
-      if (golden.has(name + ".key_allow"))
-        mask = mask & Mask::valid_keys(golden(name + ".key_allow", DType::u8));
-      const Tensor query(golden(name + ".query", dtype), true);
-      const Tensor key = golden.has(name + ".key") ? Tensor(golden(name + ".key", dtype), true) : query;
-      const Tensor value = golden.has(name + ".value") ? Tensor(golden(name + ".value", dtype), true) : key;
-      const bool self = key.same_as(query);
-      const auto r = self ? layer(query, {.mask = mask, .weights = true})
-                          : layer(query, key, value, {.mask = mask, .weights = true});
-      expect_close(r.out.value(), golden(name + ".out", dtype), tolerance, "out");
-      expect_close(r.weights.value(), golden(name + ".weights", dtype), tolerance, "weights");
-      backward(r.out, {.seed = golden(name + ".d_out", dtype)});
-      expect_close(query.grad(), golden(name + ".d_query", dtype), tolerance, "d_query");
-      if (!self) expect_close(key.grad(), golden(name + ".d_key", dtype), tolerance, "d_key");
-      if (golden.has(name + ".d_value"))
-        expect_close(value.grad(), golden(name + ".d_value", dtype), tolerance, "d_value");
-      const auto gradient = [&](const std::optional<Parameter>& p, const std::string& theirs) {
-        if (p)
-          expect_close(p->tensor().grad(), golden(name + ".d_param." + theirs, dtype), tolerance, theirs);
-      };
-      gradient(layer.qkv_weight, "in_proj_weight");
-      gradient(layer.q_weight, "q_proj_weight");
-      gradient(layer.k_weight, "k_proj_weight");
-      gradient(layer.v_weight, "v_proj_weight");
-      gradient(layer.qkv_bias, "in_proj_bias");
-      expect_close((*layer.out)->weight.tensor().grad(), golden(name + ".d_param.out_proj.weight", dtype),
-                   tolerance, "W_O");
-    }
-    ++checked;
-  }
-  EXPECT_EQ(checked, 12);
 }
 
 TEST(MultiHeadAttention, FirstWeightsDoNotDependOnPackingOrHeads) {
