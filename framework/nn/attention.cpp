@@ -38,6 +38,9 @@ Options resolved(Options o) {
         "rotary width {} is not in 2 … d_k = {}", o.rotary ? o.rotary->width : 0, o.d_k);
   check(o.softcap >= 0 && std::isfinite(o.softcap), "attention", "softcap {} is not a number from 0 on",
         o.softcap);
+  check(!o.rotary || (o.rotary->base > 0 && std::isfinite(o.rotary->base)), "attention",
+        "rotary base {} is not positive", o.rotary ? o.rotary->base : 0);
+  check(!o.scale || std::isfinite(*o.scale), "attention", "scale {} is not finite", o.scale.value_or(0));
   check(o.window >= 0, "attention", "window {} is negative", o.window);
   return o;
 }
@@ -197,6 +200,8 @@ MultiHeadAttention::Result MultiHeadAttention::operator()(const Tensor& given, c
   const Options& o = options_;
   check(given.rank() == 3 && given.dim(2) == o.d_model, "attention", "needs x [batch, tokens, {}], not {}",
         o.d_model, given.shape());
+  check(o.kdim == o.d_model && o.vdim == o.d_model, "attention",
+        "keys {} and values {} wide do not come from x, {} wide: give all three", o.kdim, o.vdim, o.d_model);
   check(!call.cache || !training() || o.dropout == 0, "attention",
         "a cache is for use in evaluation mode, not with dropout {}", o.dropout);
   // With a cache there are no gradients to guard, and the mask speaks of more tokens than these.
