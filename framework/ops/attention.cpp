@@ -1,67 +1,19 @@
 #include "framework/ops/attention.h"
 
-#include <cmath>
-#include <limits>
 #include <memory>
 #include <vector>
 
 #include "framework/autograd/node.h"
 #include "framework/kernels/reduce.h"
 #include "framework/kernels/streaming_attention.h"
+#include "framework/ops/attention_sizes.h"
 #include "framework/ops/attention_telemetry.h"
 
 namespace headlab {
 
 namespace {
 
-struct Sizes {
-  std::int64_t batch, heads, kv_heads, n_q, n_k, d_k, d_v;
-};
-
-void check_heads(const AttentionOptions& o, std::int64_t kv_heads) {
-  check(o.heads >= 1, "attention", "heads {} is not positive", o.heads);
-  check(kv_heads >= 1 && o.heads % kv_heads == 0, "attention", "kv_heads {} does not divide heads {}",
-        kv_heads, o.heads);
-}
-
-Sizes sizes_of(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& o) {
-  const std::int64_t kv = o.kv_heads == 0 ? o.heads : o.kv_heads;
-  check_heads(o, kv);
-  const Shape& a = q.shape();
-  const Shape& b = k.shape();
-  const Shape& c = v.shape();
-  check(a.rank() == 3 && b.rank() == 3 && c.rank() == 3, "attention",
-        "needs [batch, tokens, heads·d] three times, not {}, {}, {}", a, b, c);
-  const bool fits = a[0] == b[0] && b[0] == c[0] && b[1] == c[1] && a[2] % o.heads == 0 && b[2] % kv == 0 &&
-                    c[2] % kv == 0 && a[2] / o.heads == b[2] / kv;
-  check(fits, "attention", "q {}, k {}, v {} do not fit {} heads over {} key/value heads", a, b, c, o.heads,
-        kv);
-  check(q.dtype() == k.dtype() && k.dtype() == v.dtype(), "attention", "q, k, v are {}, {}, {}",
-        name_of(q.dtype()), name_of(k.dtype()), name_of(v.dtype()));
-  return {a[0], o.heads, kv, a[1], b[1], a[2] / o.heads, c[2] / kv};
-}
-
-void check_options(const AttentionOptions& o, const Sizes& s, DType dtype) {
-  check(o.dropout >= 0 && o.dropout <= 1, "attention", "dropout {} is not in [0, 1]", o.dropout);
-  check(o.softcap >= 0 && std::isfinite(o.softcap), "attention", "softcap {} is not a number from 0 on",
-        o.softcap);
-  check(s.n_q <= std::numeric_limits<std::int32_t>::max() / 2 &&
-            s.n_k <= std::numeric_limits<std::int32_t>::max() / 2,
-        "attention", "{} queries and {} keys are more than 2^30", s.n_q, s.n_k);
-  const auto check_type = [&](const Tensor& x, std::string_view what) {
-    check(!x || x.dtype() == dtype, "attention", "{} of {} for inputs of {}", what,
-          x ? name_of(x.dtype()) : "", name_of(dtype));
-  };
-  check_type(o.mask.bias(), "a bias");
-  check_type(o.offset_bias, "an offset bias");
-  check_type(o.sink, "a sink");
-  const Shape offsets{s.heads, std::max<std::int64_t>(s.n_q + s.n_k - 1, 0)};
-  check(!o.offset_bias || o.offset_bias.shape() == offsets, "attention", "needs an offset bias {}, not {}",
-        offsets, o.offset_bias ? o.offset_bias.shape() : Shape{});
-  check(!o.sink || o.sink.shape() == Shape{s.heads}, "attention", "needs a sink [{}], not {}", s.heads,
-        o.sink ? o.sink.shape() : Shape{});
-  if (o.telemetry) check_telemetry(*o.telemetry, s.batch, s.n_q, s.n_k);
-}
+using Sizes = detail::AttentionSizes;
 
 /// Keys that each query may see, as a range; masks that no range can hold come on top of it.
 struct Ranges {
@@ -89,7 +41,7 @@ struct Call {
   Sizes sizes;
   ResolvedMask mask;
   Ranges ranges;
-  double scale, softcap, dropout;
+  double softcap, dropout;
   DropoutKey dropout_key;
   bool packed;
 
@@ -97,7 +49,6 @@ struct Call {
       : sizes(s),
         mask(o.mask, s.batch, s.heads, s.n_q, s.n_k, "attention"),
         ranges(mask, s),
-        scale(o.scale.value_or(s.d_k == 0 ? 1 : 1 / std::sqrt(static_cast<double>(s.d_k)))),
         softcap(o.softcap),
         dropout(o.dropout),
         dropout_key(o.dropout_key),
@@ -146,7 +97,7 @@ kernels::AttentionProblem<T> problem_of(const Call& call, const Inputs<const T>&
                                  .q = in.q,
                                  .k = in.k,
                                  .v = in.v,
-                                 .scale = static_cast<T>(call.scale),
+                                 .scale = static_cast<T>(s.scale),
                                  .softcap = static_cast<T>(call.softcap),
                                  .offset_bias = offset_bias ? offset_bias.data<T>() : nullptr,
                                  .sink = sink ? sink.data<T>() : nullptr,
@@ -177,7 +128,6 @@ kernels::AttentionProblem<T> problem_of(const Call& call, const Inputs<const T>&
 
 AttentionResult run(std::vector<Tensor> inputs, const Sizes& s, const AttentionOptions& o) {
   const DType dtype = inputs[0].dtype();
-  check_options(o, s, dtype);
   const auto call = std::make_shared<const Call>(o, s, inputs.size() == 1);
   Array out({s.batch, s.n_q, s.heads * s.d_v}, dtype);
   Array log_sum_exp({s.batch, s.heads, s.n_q}, dtype);
@@ -257,18 +207,11 @@ AttentionResult run(std::vector<Tensor> inputs, const Sizes& s, const AttentionO
 
 AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v,
                           const AttentionOptions& options) {
-  return run({q, k, v}, sizes_of(q, k, v, options), options);
+  return run({q, k, v}, detail::check_attention(q, k, v, options), options);
 }
 
 AttentionResult attention(const Tensor& qkv, const AttentionOptions& options) {
-  const std::int64_t kv = options.kv_heads == 0 ? options.heads : options.kv_heads;
-  check_heads(options, kv);
-  const Shape& shape = qkv.shape();
-  const std::int64_t parts = options.heads + 2 * kv;
-  check(shape.rank() == 3 && shape[2] % parts == 0, "attention",
-        "needs [batch, tokens, {}·d] for {} heads over {}, not {}", parts, options.heads, kv, shape);
-  const std::int64_t d = shape[2] / parts;
-  return run({qkv}, {shape[0], options.heads, kv, shape[1], shape[1], d, d}, options);
+  return run({qkv}, detail::check_attention(qkv, options), options);
 }
 
 }  // namespace headlab

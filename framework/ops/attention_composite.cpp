@@ -1,5 +1,3 @@
-#include <cmath>
-
 #include "framework/autograd/node.h"
 #include "framework/core/parallel.h"
 #include "framework/kernels/finite.h"
@@ -7,6 +5,7 @@
 #include "framework/ops/allowed_products.h"
 #include "framework/ops/arithmetic.h"
 #include "framework/ops/attention.h"
+#include "framework/ops/attention_sizes.h"
 #include "framework/ops/dropout.h"
 #include "framework/ops/elementwise.h"
 #include "framework/ops/embedding.h"
@@ -130,15 +129,10 @@ namespace composite {
 
 AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& o,
                           const AttentionInside& inside) {
-  const std::int64_t h = o.heads;
-  const std::int64_t kv = o.kv_heads == 0 ? h : o.kv_heads;
-  const std::int64_t group = h / kv;
-  const std::int64_t batch = q.dim(0);
-  const std::int64_t n_q = q.dim(1);
-  const std::int64_t n_k = k.dim(1);
-  const std::int64_t d_k = q.dim(2) / h;
-  const std::int64_t d_v = v.dim(2) / kv;
-  const double scale = o.scale.value_or(1 / std::sqrt(static_cast<double>(d_k)));
+  const detail::AttentionSizes sizes = detail::check_attention(q, k, v, o);
+  const std::int64_t batch = sizes.batch, h = sizes.heads, kv = sizes.kv_heads, group = h / kv;
+  const std::int64_t n_q = sizes.n_q, n_k = sizes.n_k, d_k = sizes.d_k, d_v = sizes.d_v;
+  const ResolvedMask resolved(o.mask, batch, h, n_q, n_k, "attention");
   const Tensor q4 = transpose(reshape(q, {batch, n_q, h, d_k}), {0, 2, 1, 3});
   const Tensor k4 = transpose(reshape(k, {batch, n_k, kv, d_k}), {0, 2, 1, 3});
   const Tensor v4 = transpose(reshape(v, {batch, n_k, kv, d_v}), {0, 2, 1, 3});
@@ -155,10 +149,10 @@ AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v, con
     const Tensor qh = reshape(q4, {batch, kv, group, n_q, d_k});
     const Tensor kt = reshape(swap_axes(k4, 2, 3), {batch, kv, 1, d_k, n_k});
     scores = reshape(matmul(qh, kt), {batch, h, n_q, n_k});
-    scores = mul(scores, scale);
+    scores = mul(scores, sizes.scale);
   } else {
-    scores = allowed_scores(q4, k4, ResolvedMask(o.mask, batch, h, n_q, n_k, "attention"));
-    scores = mul(scores, scale);
+    scores = allowed_scores(q4, k4, resolved);
+    scores = mul(scores, sizes.scale);
   }
   if (o.softcap > 0) {
     const Tensor small = tanh(mul(scores, 1 / o.softcap));

@@ -8,6 +8,7 @@
 #include "framework/ops/arithmetic.h"
 #include "framework/ops/reduction.h"
 #include "tests/support/attention.h"
+#include "tests/support/errors.h"
 #include "tests/support/goldens.h"
 
 namespace headlab {
@@ -189,20 +190,27 @@ TEST(Attention, ReferenceValues) {
 TEST(Attention, SizesThatDoNotFitAreNamed) {
   const Tensor a = Tensor::zeros({2, 3, 8});
   const auto message = [&](const AttentionOptions& o, const Tensor& k) {
-    try {
-      attention(a, k, k, o);
-    } catch (const Error& error) {
-      return std::string(error.what());
-    }
-    return std::string("no error");
+    const std::string text = error_of([&] { attention(a, k, k, o); });
+    EXPECT_EQ(error_of([&] { composite::attention(a, k, k, o); }), text);
+    return text;
   };
   EXPECT_EQ(message({.heads = 3}, a),
             "attention: q [2, 3, 8], k [2, 3, 8], v [2, 3, 8] do not fit 3 heads over 3 key/value heads");
   EXPECT_EQ(message({.heads = 4, .kv_heads = 3}, a), "attention: kv_heads 3 does not divide heads 4");
+  EXPECT_EQ(message({.heads = 0}, a), "attention: heads 0 is not positive");
+  EXPECT_EQ(message({.heads = 2, .softcap = -1}, a), "attention: softcap -1 is not a number from 0 on");
+  EXPECT_EQ(message({.heads = 2, .dropout = 2}, a), "attention: dropout 2 is not in [0, 1]");
+  EXPECT_EQ(message({.heads = 2, .offset_bias = Tensor::zeros({2, 6})}, a),
+            "attention: needs an offset bias [2, 5], not [2, 6]");
+  EXPECT_EQ(message({.heads = 2, .sink = Tensor::zeros({3})}, a), "attention: needs a sink [2], not [3]");
+  EXPECT_EQ(message({.heads = 2, .sink = Tensor::zeros({2}, DType::f64)}, a),
+            "attention: a sink of f64 for inputs of f32");
   const Tensor eight = Tensor::zeros({2, 8, 8});
   const Mask small = Mask::allow(Array::full({3, 1}, 1, DType::u8));
-  EXPECT_NE(message({.heads = 2, .mask = Mask::causal() & small}, eight).find("does not fit"),
-            std::string::npos);
+  EXPECT_EQ(
+      message({.heads = 2, .mask = Mask::causal() & small}, eight),
+      "attention: a mask's allow of shape [1, 1, 3, 1] does not fit 2 examples, 2 heads and scores of 3 x "
+      "8");
 }
 
 }  // namespace
