@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "framework/core/check.h"
+#include "framework/heads/site_telemetry.h"
 #include "framework/heads/specialisation.h"
 
 namespace headlab {
@@ -12,57 +13,73 @@ namespace headlab {
 namespace {
 
 // Sums over one half of the held-out set.
-struct LayerSums {
-  PatternStatistics patterns;
-  PatternDistances distances;
-  std::vector<TargetStatistics> targets;
+struct HalfSums {
+  std::vector<Telemetry> layers;
+  SiteQuestions sites;                ///< of the first batch
+  std::vector<LabelOffsets> targets;  ///< of each `key` target of the task
+
+  const HeadTelemetry& of(HeadId id) const {
+    return layers[static_cast<std::size_t>(id.layer)].heads[static_cast<std::size_t>(id.head)];
+  }
+  PatternSummary summary(HeadId id, AttentionSite site) const {
+    const auto question = sites.find(site);
+    if (question == sites.end()) return {};
+    return pattern_summary(of(id), question->second.telemetry.offsets.front());
+  }
+  TargetScore score(HeadId id, AttentionSite site, std::size_t target, HeadTarget::Kind kind) const {
+    const auto question = sites.find(site);
+    if (question == sites.end()) return {};
+    const auto label = question->second.label_of(target);
+    return label ? target_score(of(id).labels[*label], kind) : TargetScore{};
+  }
 };
 
-std::vector<LayerSums> sums_over(Model& model, const Task& task, std::uint64_t seed, HeldOut part,
-                                 std::int64_t batch_size) {
-  const std::vector<HeadLayer*> layers = head_layers(model);
+HalfSums sums_over(Model& model, const Task& task, std::uint64_t seed, HeldOut part,
+                   std::int64_t batch_size) {
   const std::vector<HeadTarget> targets = task.head_targets();
-  std::vector<LayerSums> all(layers.size());
-  for (LayerSums& sums : all) {
-    for (const HeadTarget& target : targets) sums.targets.emplace_back(target.kind);
+  HalfSums sums;
+  sums.targets.resize(targets.size());
+  for (HeadLayer* layer : head_layers(model)) {
+    sums.layers.emplace_back();
+    sums.layers.back().heads.resize(static_cast<std::size_t>(layer->heads()));
   }
   const std::int64_t size = task.held_out_size(part);
-  std::vector<std::string> sites;
-  for (HeadLayer* layer : layers) sites.push_back(layer->sites.pattern.path());
-  const ActivationCache seen(model, sites);
   for (std::int64_t first = 0; first < size; first += batch_size) {
     const Batch batch = task.held_out(seed, first, std::min(batch_size, size - first), part);
-    model.logits(batch);
-    for (std::size_t i = 0; i < layers.size(); ++i) {
-      check(seen.has(sites[i]), "analyse_heads", "layer {} showed no pattern", layers[i]->module().path());
-      const Array& pattern = seen[sites[i]];
-      const AttentionSite site = site_of(*layers[i], model.needs());
-      const Mask mask = mask_of(site, model.needs(), batch);
-      const PatternRows counted(pattern, mask, counted_queries(site, batch));
-      all[i].patterns.add(counted);
-      if (part != HeldOut::choose) all[i].distances.add(counted);
-      const PatternRows every(pattern, mask, Array());
-      for (std::size_t t = 0; t < targets.size(); ++t) {
-        if (targets[t].site == site) all[i].targets[t].add(every, batch.head_targets[t]);
+    SiteQuestions questions = site_questions(model, targets, batch);
+    std::vector<Telemetry> found = layer_telemetry(model, questions, batch);
+    for (const auto& entry : questions) {
+      const SiteQuestion& question = entry.second;
+      for (std::size_t label = 0; label < question.targets.size(); ++label) {
+        const std::size_t t = question.targets[label];
+        if (targets[t].kind == HeadTarget::Kind::key) {
+          sums.targets[t].add(question.labels(label), question.n_k);
+        }
       }
     }
+    if (first == 0) {
+      sums.layers = std::move(found);
+      sums.sites = std::move(questions);
+    } else {
+      for (std::size_t i = 0; i < found.size(); ++i) sums.layers[i].merge(found[i]);
+    }
   }
-  return all;
+  return sums;
 }
 
-HeadReport report_of(HeadId id, HeadLayer& layer, const Needs& needs, const LayerSums& choose,
-                     const LayerSums& score, const std::vector<HeadTarget>& targets) {
+HeadReport report_of(HeadId id, HeadLayer& layer, const Needs& needs, const HalfSums& choose,
+                     const HalfSums& score, const std::vector<HeadTarget>& targets) {
   HeadReport report;
   report.id = id;
   report.layer = layer.module().path();
   report.site = site_of(layer, needs);
-  report.pattern = score.patterns.summary(id.head);
-  report.best_offset = choose.patterns.summary(id.head).best_offset();
+  report.pattern = score.summary(id, report.site);
+  report.best_offset = choose.summary(id, report.site).best_offset();
   report.best_offset_share = report.pattern.share_at(report.best_offset);
   report.positional = report.best_offset_share >= positional_share;
   report.sink = report.pattern.sink_mass > sink_share;
   for (std::size_t t = 0; t < targets.size(); ++t) {
-    const TargetScore s = score.targets[t].score(id.head);
+    const TargetScore s = score.score(id, report.site, t, targets[t].kind);
     if (is_clean(s, targets[t].kind) &&
         (!report.clean ||
          s.strength(targets[t].kind) > report.targets[*report.clean].strength(targets[*report.clean].kind))) {
@@ -74,17 +91,17 @@ HeadReport report_of(HeadId id, HeadLayer& layer, const Needs& needs, const Laye
 }
 
 // Strength of each head for target t, on the half where choices are made; negative where it has no queries.
-std::vector<double> strengths(const HeadAnalysis& analysis, const std::vector<LayerSums>& choose,
-                              std::size_t t, HeadTarget::Kind kind) {
+std::vector<double> strengths(const HeadAnalysis& analysis, const HalfSums& choose, std::size_t t,
+                              HeadTarget::Kind kind) {
   std::vector<double> result;
   for (const HeadReport& head : analysis.heads) {
-    const TargetScore s = choose[static_cast<std::size_t>(head.id.layer)].targets[t].score(head.id.head);
+    const TargetScore s = choose.score(head.id, head.site, t, kind);
     result.push_back(s.queries > 0 ? s.strength(kind) : -1);
   }
   return result;
 }
 
-void assign_jobs(HeadAnalysis& analysis, const std::vector<LayerSums>& choose) {
+void assign_jobs(HeadAnalysis& analysis, const HalfSums& choose) {
   std::set<std::size_t> busy;
   for (const HeadTarget::Kind kind : {HeadTarget::Kind::key, HeadTarget::Kind::uniform}) {
     for (std::size_t t = 0; t < analysis.targets.size(); ++t) {
@@ -107,26 +124,22 @@ void assign_jobs(HeadAnalysis& analysis, const std::vector<LayerSums>& choose) {
 }
 
 TargetReport target_report(const HeadAnalysis& analysis, const HeadTarget& target, std::size_t t,
-                           const std::vector<LayerSums>& choose, const std::vector<LayerSums>& score) {
+                           const HalfSums& choose, const HalfSums& score) {
   TargetReport report;
   report.target = target;
+  report.baseline_offset = choose.targets[t].best();
+  report.baseline = score.targets[t].share(report.baseline_offset);
   double heads = 0;
   double best = -1;
   for (const HeadReport& head : analysis.heads) {
     const TargetScore& s = head.targets[t];
     if (head.clean == t) ++report.clean_heads;
     if (s.queries == 0) continue;
-    const TargetStatistics& chosen = choose[static_cast<std::size_t>(head.id.layer)].targets[t];
-    if (heads == 0) {  // labels are the same for every head of the site
-      report.queries = s.queries;
-      report.baseline_offset = chosen.best_offset();
-      report.baseline =
-          score[static_cast<std::size_t>(head.id.layer)].targets[t].share_of_offset(report.baseline_offset);
-    }
+    report.queries = s.queries;  // labels are the same for every head of the site
     heads += 1;
     report.mean_strength += s.strength(target.kind);
     report.mean_relation += s.relation;
-    const double relation = chosen.score(head.id.head).relation;
+    const double relation = choose.score(head.id, head.site, t, target.kind).relation;
     if (relation > best) {
       best = relation;
       report.best_relation = s.relation;
@@ -139,8 +152,8 @@ TargetReport target_report(const HeadAnalysis& analysis, const HeadTarget& targe
   return report;
 }
 
-void describe_targets(HeadAnalysis& analysis, const std::vector<HeadTarget>& targets,
-                      const std::vector<LayerSums>& choose, const std::vector<LayerSums>& score) {
+void describe_targets(HeadAnalysis& analysis, const std::vector<HeadTarget>& targets, const HalfSums& choose,
+                      const HalfSums& score) {
   for (std::size_t t = 0; t < targets.size(); ++t) {
     TargetReport report = target_report(analysis, targets[t], t, choose, score);
     if (report.clean_heads > 0) ++analysis.cover;
@@ -149,7 +162,7 @@ void describe_targets(HeadAnalysis& analysis, const std::vector<HeadTarget>& tar
   }
 }
 
-LayerReport layer_report(const HeadAnalysis& analysis, std::int64_t layer, const LayerSums& score) {
+LayerReport layer_report(const HeadAnalysis& analysis, std::int64_t layer) {
   LayerReport report;
   std::set<std::size_t> covered;
   std::int64_t clean = 0;
@@ -163,7 +176,6 @@ LayerReport layer_report(const HeadAnalysis& analysis, std::int64_t layer, const
   }
   report.coverage = static_cast<std::int64_t>(covered.size());
   if (!covered.empty()) report.redundancy = static_cast<double>(clean) / static_cast<double>(covered.size());
-  report.diversity = score.distances.diversity();
   return report;
 }
 
@@ -183,20 +195,20 @@ void describe_model(HeadAnalysis& analysis) {
 HeadAnalysis analyse_heads(Model& model, const Task& task, std::uint64_t seed, std::int64_t batch_size) {
   check(batch_size >= 1, "analyse_heads", "a batch size of {}, needs at least 1", batch_size);
   const Looking looking(model);
-  const std::vector<LayerSums> choose = sums_over(model, task, seed, HeldOut::choose, batch_size);
-  const std::vector<LayerSums> score = sums_over(model, task, seed, HeldOut::score, batch_size);
+  const HalfSums choose = sums_over(model, task, seed, HeldOut::choose, batch_size);
+  const HalfSums score = sums_over(model, task, seed, HeldOut::score, batch_size);
 
   HeadAnalysis analysis;
   const std::vector<HeadTarget> targets = task.head_targets();
   for (const HeadId id : all_heads(model)) {
-    const auto layer = static_cast<std::size_t>(id.layer);
-    analysis.heads.push_back(
-        report_of(id, layer_of(model, id), model.needs(), choose[layer], score[layer], targets));
+    analysis.heads.push_back(report_of(id, layer_of(model, id), model.needs(), choose, score, targets));
   }
   describe_targets(analysis, targets, choose, score);
   assign_jobs(analysis, choose);
-  for (std::size_t layer = 0; layer < score.size(); ++layer) {
-    analysis.layers.push_back(layer_report(analysis, static_cast<std::int64_t>(layer), score[layer]));
+  const std::vector<std::optional<double>> diversity = layer_diversity(model, task, seed);
+  for (std::size_t layer = 0; layer < diversity.size(); ++layer) {
+    analysis.layers.push_back(layer_report(analysis, static_cast<std::int64_t>(layer)));
+    analysis.layers.back().diversity = diversity[layer];
   }
   describe_model(analysis);
   return analysis;

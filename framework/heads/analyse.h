@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "framework/heads/head_sites.h"
-#include "framework/heads/pattern_statistics.h"
-#include "framework/heads/target_statistics.h"
+#include "framework/heads/pattern_summary.h"
+#include "framework/heads/target_score.h"
 
 namespace headlab {
 
@@ -59,7 +59,8 @@ struct LayerReport {
   AttentionSite site = AttentionSite::self;
   std::int64_t coverage = 0;  ///< targets that own a clean head of this layer
   double redundancy = 0;      ///< clean heads per covered target; 0 without any
-  double diversity = 0;       ///< mean √JS between its heads, see PatternDistances
+  /// Mean √JS between its heads, see layer_diversity(); absent where the layer does not show its pattern.
+  std::optional<double> diversity;
 };
 
 struct HeadAnalysis {
@@ -76,8 +77,9 @@ struct HeadAnalysis {
 };
 
 /// Runs the held-out set in evaluation mode, without recording; the model's mode and gates stay as they were.
-/// The same bits for any number of threads. Errors: a batch size below 1; a layer that keeps no pattern;
-/// labels that do not fit the model's attention.
+/// Asks layers for telemetry, so that memory does not grow with the square of the context. The same bits for
+/// any number of threads. Errors: a batch size below 1; a layer that gives no telemetry; labels that do not
+/// fit the model's attention.
 HeadAnalysis analyse_heads(Model& model, const Task& task, std::uint64_t seed, std::int64_t batch_size = 64);
 
 }  // namespace headlab

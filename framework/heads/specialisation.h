@@ -2,9 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
-#include "framework/heads/pattern_rows.h"
+#include "framework/data/task.h"
+#include "framework/ops/mask.h"
+#include "framework/train/model.h"
 
 namespace headlab {
 
@@ -14,9 +17,11 @@ namespace headlab {
 /// thread-safe.
 class PatternDistances {
  public:
-  /// Errors: as PatternRows; another number of heads than in an earlier batch. What a query may attend to is
-  /// taken from the first head of a pair.
-  void add(const PatternRows& rows);
+  /// A batch of patterns f32 [B, heads, n_q, n_k]; counted: u8 [B, n_q], absent for all. Queries with fewer
+  /// than two allowed keys take no part. What a query may attend to is taken from the first head of a pair.
+  /// Errors: another type or rank; masks and flags that do not fit; another number of heads than in an
+  /// earlier batch.
+  void add(const Array& pattern, const Mask& mask, const Array& counted);
 
   std::int64_t heads() const { return heads_; }
   /// Error: no such head.
@@ -29,5 +34,13 @@ class PatternDistances {
   std::vector<double> sums_;           // [heads, heads], a < b
   std::vector<std::int64_t> queries_;  // the same
 };
+
+/// At most so many sequences are looked at, since pairs of heads need whole patterns: the first of the half
+/// of the held-out set that is scored, in batches of at most 2²² weights a layer.
+constexpr std::int64_t diversity_sequences = 256;
+
+/// Diversity of each head layer; 0 for one head, absent for a layer that does not show its pattern. For a
+/// model in evaluation mode, under NoGrad (see Looking).
+std::vector<std::optional<double>> layer_diversity(Model& model, const Task& task, std::uint64_t seed);
 
 }  // namespace headlab

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "framework/heads/target_statistics.h"
+#include "framework/heads/target_score.h"
 #include "framework/report/format.h"
 #include "framework/report/heat_map.h"
 #include "framework/report/table.h"

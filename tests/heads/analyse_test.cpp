@@ -50,7 +50,7 @@ TEST(AnalyseHeads, FindsTheJobOfEachPlantedHead) {
   EXPECT_NEAR(a.targets[3].mean_strength, a.heads[4].targets[3].mass / 5, 1e-12);
   EXPECT_EQ(a.layers[0].coverage, 2);
   EXPECT_EQ(a.layers[0].redundancy, 1.5);
-  EXPECT_GT(a.layers[0].diversity, 0.5);
+  EXPECT_GT(*a.layers[0].diversity, 0.5);
 }
 
 TEST(AnalyseHeads, GivesEachRoleToOneHead) {
@@ -111,7 +111,7 @@ TEST(AnalyseHeads, LooksAtEachSiteOfAnEncoderDecoder) {
   EXPECT_TRUE(model->training());
 }
 
-TEST(AnalyseHeads, IsTheSameForAnyNumberOfThreadsAndBatchSize) {
+TEST(AnalyseHeads, HasTheSameBitsForAnyNumberOfThreads) {
   const PrevTask task;
   const std::unique_ptr<Model> model = build_model(task.needs());
   initialise(*model, 1);
@@ -121,9 +121,19 @@ TEST(AnalyseHeads, IsTheSameForAnyNumberOfThreadsAndBatchSize) {
     set_threads(0);
     return result;
   };
-  EXPECT_EQ(entropy(1, 64), entropy(3, 100));
+  EXPECT_EQ(entropy(1, 64), entropy(3, 64));
+  EXPECT_NEAR(entropy(1, 64), entropy(1, 100), 1e-13);
   EXPECT_EQ(error_of([&] { analyse_heads(*model, task, 0, 0); }),
             "analyse_heads: a batch size of 0, needs at least 1");
+}
+
+TEST(AnalyseHeads, NamesALayerWithoutTelemetry) {
+  const PrevTask task;
+  PlantedModel model(task.needs(), {{-1, 0}, {0, 0}});
+  model.attn->shows_pattern = false;
+  EXPECT_FALSE(analyse_heads(model, task, 0).layers[0].diversity.has_value());
+  model.attn->gives_telemetry = false;
+  EXPECT_EQ(error_of([&] { analyse_heads(model, task, 0); }), "heads: layer attn gives no telemetry");
 }
 
 TEST(ExampleMap, HoldsOneHeadsAttentionWithLabels) {

@@ -43,7 +43,9 @@ class PlantedLayer : public Module, public HeadLayer {
   Module& module() override { return *this; }
   bool cross() const override { return false; }
 
-  /// Keeps the pattern and adds each head's gate to the logit of the class that it copies.
+  bool shows_pattern = true, gives_telemetry = true;
+
+  /// Shows the pattern and adds each head's gate to the logit of the class that it copies.
   void run(const Batch& batch, const Needs& needs, Array& logits) {
     const std::int64_t size = batch.size();
     const std::int64_t length = needs.context;
@@ -68,8 +70,8 @@ class PlantedLayer : public Module, public HeadLayer {
         }
       }
     }
-    const Tensor seen = sites.pattern(Tensor(pattern));
-    if (telemetry_options()) {
+    const Tensor seen = shows_pattern ? sites.pattern(Tensor(pattern)) : Tensor(pattern);
+    if (telemetry_options() && gives_telemetry) {
       set_telemetry(telemetry_of(seen.value(), Mask::causal(), *telemetry_options()));
     }
   }
@@ -84,12 +86,14 @@ class PlantedModel : public Model {
       : Model(std::move(needs)), attn(this, "attn", std::move(jobs)) {}
   Tensor logits(const Batch& batch) override {
     modes.push_back(training());
+    batches.push_back(batch.size());
     Array logits = Array::zeros({batch.size(), needs().context, needs().logits()});
     attn->run(batch, needs(), logits);
     return Tensor(logits);
   }
   Child<PlantedLayer> attn;
-  std::vector<bool> modes;  ///< training mode at each call
+  std::vector<bool> modes;            ///< training mode at each call
+  std::vector<std::int64_t> batches;  ///< examples of each call
 };
 
 }  // namespace headlab

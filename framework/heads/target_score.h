@@ -2,10 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
+#include <map>
 
+#include "framework/core/array.h"
 #include "framework/data/batch.h"
-#include "framework/heads/pattern_rows.h"
+#include "framework/ops/telemetry.h"
 
 namespace headlab {
 
@@ -23,6 +24,9 @@ struct TargetScore {
   }
 };
 
+/// From telemetry of the target's labels.
+TargetScore target_score(const HeadTelemetry::Mass& sums, HeadTarget::Kind kind);
+
 /// From this on a head does a job: it is *clean*. More than 0.8 of the mass, or normalised entropy ≥ 0.95.
 constexpr double clean_mass = 0.8;
 constexpr double clean_entropy = 0.95;
@@ -31,30 +35,19 @@ inline bool is_clean(const TargetScore& score, HeadTarget::Kind kind) {
   return kind == HeadTarget::Kind::key ? score.mass > clean_mass : score.normalised_entropy >= clean_entropy;
 }
 
-/// Sums over batches of one layer's patterns for one head target; f64, in a fixed order. Not thread-safe.
-class TargetStatistics {
+/// At which δ the labels of a target are: how good an answer without a look at the content is.
+class LabelOffsets {
  public:
-  explicit TargetStatistics(HeadTarget::Kind kind) : kind_(kind) {}
-  /// keys: i64 [B, n_q], a key's position or `unscored`, as Batch::head_targets has them. The rows' own flags
-  /// are to be absent: the labels say which queries count. Errors: labels of another shape, or of a key that
-  /// its query may not attend to.
-  void add(const PatternRows& rows, const Array& keys);
-
-  TargetScore score(std::int64_t head) const;
-  /// The δ that labels have most often (ties: the lower), and the share of labels that have a given δ: how
-  /// good an answer without a look at the content is.
-  std::int64_t best_offset() const;
-  double share_of_offset(std::int64_t offset) const;
+  /// labels: i64 [B, n_q], a key's position or `unscored`, of queries that see n_k keys.
+  void add(const Array& labels, std::int64_t n_k);
+  /// The δ that labels have most often (ties: the lower; 0 without labels), and the share of labels that have
+  /// a given δ.
+  std::int64_t best() const;
+  double share(std::int64_t offset) const;
 
  private:
-  struct Sums {
-    std::int64_t queries = 0, hits = 0;
-    double mass = 0, normalised = 0;
-  };
-  HeadTarget::Kind kind_;
-  std::int64_t n_k_ = 0;
-  std::vector<Sums> sums_;
-  std::vector<std::int64_t> offsets_;
+  std::map<std::int64_t, std::int64_t> counts_;
+  std::int64_t labels_ = 0;
 };
 
 }  // namespace headlab

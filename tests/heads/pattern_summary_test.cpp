@@ -1,23 +1,20 @@
-#include "framework/heads/pattern_statistics.h"
+#include "framework/heads/pattern_summary.h"
 
 #include <gtest/gtest.h>
 
-#include "framework/core/parallel.h"
-#include "framework/core/random.h"
 #include "tests/heads/support.h"
-#include "tests/support/errors.h"
 
 namespace headlab {
 namespace {
 
 PatternSummary summary_of(const Array& pattern, const Mask& mask = Mask::causal(),
                           const Array& counted = {}) {
-  PatternStatistics statistics;
-  statistics.add(PatternRows(pattern, mask, counted));
-  return statistics.summary(0);
+  TelemetryOptions options{.offsets = summary_offsets(pattern.dim(2), pattern.dim(3)), .keys = {0}};
+  options.counted = counted;
+  return pattern_summary(telemetry_of(pattern, mask, options).heads[0], options.offsets.front());
 }
 
-TEST(PatternStatistics, AnEvenPatternHasNormalisedEntropyOne) {
+TEST(PatternSummary, AnEvenPatternHasNormalisedEntropyOne) {
   const float third = 1.0F / 3;
   const PatternSummary s = summary_of(one_head({{1, 0, 0}, {.5F, .5F, 0}, {third, third, third}}));
   EXPECT_EQ(s.queries, 2);  // query 0 has only itself to look at
@@ -30,7 +27,7 @@ TEST(PatternStatistics, AnEvenPatternHasNormalisedEntropyOne) {
   EXPECT_NEAR(s.self_mass, (1.0 / 2 + 1.0 / 3) / 2, 1e-7);
 }
 
-TEST(PatternStatistics, AHeadThatLooksOneBackIsSharpAndAtOffsetMinusOne) {
+TEST(PatternSummary, AHeadThatLooksOneBackIsSharpAndAtOffsetMinusOne) {
   const PatternSummary s = summary_of(one_hot({0, 0, 1, 2, 3}));
   EXPECT_EQ(s.queries, 4);
   EXPECT_EQ(s.entropy, 0);
@@ -48,7 +45,7 @@ TEST(PatternStatistics, AHeadThatLooksOneBackIsSharpAndAtOffsetMinusOne) {
   EXPECT_EQ(s.share_at(99), 0);
 }
 
-TEST(PatternStatistics, AnOffsetIsMeasuredOverTheQueriesThatAllowIt) {
+TEST(PatternSummary, AnOffsetIsMeasuredOverTheQueriesThatAllowIt) {
   // Offset −2 is allowed for queries 2, 3, 4 of the four that count, and holds for two of them.
   const PatternSummary s = summary_of(one_hot({0, 1, 0, 3, 2}));
   EXPECT_EQ(s.offset_queries[static_cast<std::size_t>(-2 - s.first_offset)], 3);
@@ -58,7 +55,7 @@ TEST(PatternStatistics, AnOffsetIsMeasuredOverTheQueriesThatAllowIt) {
   EXPECT_EQ(s.best_offset(), -2);
 }
 
-TEST(PatternStatistics, AnOffsetThatFewQueriesAllowIsNotChosen) {
+TEST(PatternSummary, AnOffsetThatFewQueriesAllowIsNotChosen) {
   // Offset −6 holds wherever it is allowed, but that is one query of six.
   const PatternSummary s = summary_of(one_hot({0, 1, 2, 3, 4, 5, 0}));
   EXPECT_EQ(s.share_at(-6), 1);
@@ -66,13 +63,13 @@ TEST(PatternStatistics, AnOffsetThatFewQueriesAllowIsNotChosen) {
   EXPECT_DOUBLE_EQ(s.share_at(0), 5.0 / 6);
 }
 
-TEST(PatternStatistics, TiesGoToTheLowerKey) {
+TEST(PatternSummary, TiesGoToTheLowerKey) {
   const PatternSummary s = summary_of(one_head({{1, 0}, {.5F, .5F}}));
   EXPECT_EQ(s.share_at(-1), 1);
   EXPECT_EQ(s.share_at(0), 0);
 }
 
-TEST(PatternStatistics, TheLastQueryIsAlignedWithTheLastKey) {
+TEST(PatternSummary, TheLastQueryIsAlignedWithTheLastKey) {
   const PatternSummary s = summary_of(one_head({{0, 0, 0, 1, 0}, {0, 0, 0, 1, 0}}), Mask());
   EXPECT_EQ(s.first_offset, -4);
   EXPECT_EQ(s.offset_mass.size(), 6U);
@@ -81,7 +78,7 @@ TEST(PatternStatistics, TheLastQueryIsAlignedWithTheLastKey) {
   EXPECT_EQ(s.distance, 0.5);
 }
 
-TEST(PatternStatistics, PaddingIsNoKeyAndTakesPartInNothing) {
+TEST(PatternSummary, PaddingIsNoKeyAndTakesPartInNothing) {
   // Keys 1 and 2 of three are real. Of queries only 1 and 2 count.
   const Array valid = Array::of<std::uint8_t>({1, 3}, {0, 1, 1});
   const Array pattern = one_head({{0, 1, 0}, {0, .5F, .5F}, {0, .25F, .75F}});
@@ -96,7 +93,7 @@ TEST(PatternStatistics, PaddingIsNoKeyAndTakesPartInNothing) {
   EXPECT_EQ(summary_of(pattern, Mask::valid_keys(lone)).queries, 0);
 }
 
-TEST(PatternStatistics, WithoutQueriesEverythingIsZero) {
+TEST(PatternSummary, WithoutQueriesEverythingIsZero) {
   const PatternSummary s = summary_of(one_hot({0}));
   EXPECT_EQ(s.queries, 0);
   EXPECT_EQ(s.normalised_entropy, 0);
@@ -104,47 +101,24 @@ TEST(PatternStatistics, WithoutQueriesEverythingIsZero) {
   EXPECT_EQ(summary_of(Array::zeros({0, 1, 3, 3})).queries, 0);
 }
 
-TEST(PatternStatistics, BatchesAddUp) {
-  PatternStatistics statistics;
-  statistics.add(PatternRows(one_hot({0, 0, 1}), Mask::causal(), Array()));
-  statistics.add(PatternRows(one_hot({0, 1, 2}), Mask::causal(), Array()));
-  const PatternSummary s = statistics.summary(0);
-  EXPECT_EQ(s.queries, 4);
-  EXPECT_EQ(s.share_at(-1), 0.5);
-  EXPECT_EQ(s.self_mass, 0.5);
-  EXPECT_EQ(error_of([&] {
-              statistics.add(PatternRows(one_hot({0, 1}), Mask::causal(), Array()));
-            }),
-            "PatternStatistics: 1 heads of 2 x 2 do not fit earlier patterns of 1 heads of 3 x 3");
-  EXPECT_EQ(error_of([&] { statistics.summary(1); }), "PatternStatistics: head 1 of 1 was asked for");
+TEST(PatternSummary, HasAllOffsetsOfAShortContextAndTheNearOnesOfALongOne) {
+  EXPECT_EQ(summary_offsets(2, 5), (std::vector<std::int64_t>{-4, -3, -2, -1, 0, 1}));
+  const std::vector<std::int64_t> all = summary_offsets(65, 65);
+  EXPECT_EQ(all.size(), 129U);
+  EXPECT_EQ(all.front(), -64);
+  EXPECT_EQ(summary_offsets(5, 125).front(), -124);
+  for (const auto& far : {summary_offsets(65, 66), summary_offsets(1000, 1000)}) {
+    EXPECT_EQ(far.size(), 129U);
+    EXPECT_EQ(far.front(), -64);
+    EXPECT_EQ(far.back(), 64);
+  }
 }
 
-TEST(PatternStatistics, TheSameBitsForAnyNumberOfThreads) {
-  Array pattern({7, 5, 23, 23});
-  Random random(3, Stream::statistics);
-  for (float& weight : pattern.values<float>()) weight = static_cast<float>(random.uniform());
-  const auto entropies = [&](int count) {
-    set_threads(count);
-    PatternStatistics statistics;
-    statistics.add(PatternRows(pattern, Mask::causal(), Array()));
-    std::vector<double> all;
-    for (std::int64_t head = 0; head < 5; ++head) all.push_back(statistics.summary(head).entropy);
-    set_threads(0);
-    return all;
-  };
-  EXPECT_EQ(entropies(1), entropies(7));
-}
-
-TEST(PatternRows, NameWhatDoesNotFit) {
-  const Array good = one_hot({0, 1});
-  EXPECT_EQ(error_of([&] {
-              PatternRows(Array::zeros({2, 3}), Mask(), Array());
-            }),
-            "pattern: needs f32 [B, heads, n_q, n_k], not f32 [2, 3]");
-  EXPECT_EQ(error_of([&] {
-              PatternRows(good, Mask(), Array::zeros({1, 3}, DType::u8));
-            }),
-            "pattern: flags of queries u8 [1, 3] do not fit patterns of [1, 1, 2, 2]");
+TEST(PatternSummary, WithoutTelemetryEverythingIsZero) {
+  const PatternSummary s = pattern_summary(HeadTelemetry{}, 0);
+  EXPECT_EQ(s.queries, 0);
+  EXPECT_EQ(s.sink_mass, 0);
+  EXPECT_EQ(s.best_offset(), 0);
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "framework/heads/pattern_rows.h"
+#include "framework/ops/telemetry.h"
 
 namespace headlab {
 
@@ -20,11 +20,13 @@ struct PatternSummary {
   double sink_mass = 0;  ///< weight of key 0, over the queries that may attend to it (Gu et al. 2025)
   double self_mass = 0;  ///< weight of the key at δ = 0
 
-  /// One entry per δ, from −(n_k − 1) to n_q − 1; each over the queries that may attend to the key at δ.
+  /// One entry per δ, ascending from first_offset; each over the queries that may attend to the key at δ.
+  /// These are all δ that can occur, −(n_k − 1) … n_q − 1, where they are at most 129; else −64 … 64, so that
+  /// an offset further away is never found to be the best.
   std::vector<double> offset_mass;           ///< P(δ), mean weight
   std::vector<double> offset_share;          ///< F(δ), share whose argmax is there; ties go to the lower key
   std::vector<std::int64_t> offset_queries;  ///< how many queries
-  std::int64_t first_offset = 0;             ///< −(n_k − 1)
+  std::int64_t first_offset = 0;
 
   /// Whether a δ is allowed for at least 25 % of the queries; others take no part in choices.
   bool common(std::size_t index) const {
@@ -46,26 +48,10 @@ constexpr double positional_share = 0.9;
 /// … and a sink head when key 0 gets more than this (Gu et al. 2025).
 constexpr double sink_share = 0.3;
 
-/// Sums over batches of one layer's patterns: f64, by example and query, so the same batches give the same
-/// bits for any number of threads. Not thread-safe.
-class PatternStatistics {
- public:
-  /// Errors: as PatternRows; heads, n_q or n_k that differ from an earlier batch's.
-  void add(const PatternRows& rows);
-  std::int64_t heads() const { return static_cast<std::int64_t>(sums_.size()); }
-  PatternSummary summary(std::int64_t head) const;
+/// The δ that a summary has.
+std::vector<std::int64_t> summary_offsets(std::int64_t n_q, std::int64_t n_k);
 
- private:
-  struct Sums {
-    std::int64_t queries = 0, sink_queries = 0;
-    double entropy = 0, normalised = 0, effective = 0, confidence = 0, distance = 0, sink = 0;
-    std::vector<double> mass;
-    std::vector<std::int64_t> argmax, allowed;
-  };
-  static void add_row(Sums& sums, const PatternRow& row, std::int64_t n_k);
-
-  std::int64_t n_q_ = 0, n_k_ = 0;
-  std::vector<Sums> sums_;
-};
+/// From telemetry with offsets ascending by 1 from first_offset, and key 0 as its first key.
+PatternSummary pattern_summary(const HeadTelemetry& sums, std::int64_t first_offset);
 
 }  // namespace headlab
