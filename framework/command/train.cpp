@@ -10,6 +10,7 @@
 #include "framework/core/check.h"
 #include "framework/files/lock.h"
 #include "framework/files/run_folder.h"
+#include "framework/heads/watch.h"
 #include "framework/report/format.h"
 #include "framework/train/checkpoint.h"
 #include "framework/train/progress.h"
@@ -24,6 +25,7 @@ struct Options {
   CommonOptions common;
   TrainingOptions training;
   std::optional<std::string> name, resume;
+  std::optional<std::int64_t> watch_heads;
   std::int64_t evaluate_every = 0;
   std::int64_t checkpoint_every = 0;
 };
@@ -42,6 +44,9 @@ CommandLine declare(Options& o) {
              "steps between evaluations on the held-out set; 0: only at the end")
       .whole("--checkpoint-every", o.checkpoint_every, {0, 1'000'000'000},
              "steps between checkpoints; 0: only at the end and when stopped by Ctrl-C")
+      .whole("--watch-heads", o.watch_heads, {1, 1'000'000'000},
+             "steps between looks at every head, kept in RUN/heads.safetensors",
+             "not; with --resume, as before")
       .text("--resume", "RUN", o.resume, "go on with a run that was stopped, with the settings that it has");
   line.group("Everywhere");
   o.common.add_out(line, "runs/TASK");
@@ -51,6 +56,7 @@ CommandLine declare(Options& o) {
   return line.example("headlab train offsets", "trains with the task's own settings into runs/offsets")
       .example("headlab train offsets --heads 4 --seed 1 --out runs/four-heads", "half as many heads")
       .example("headlab train shakespeare.txt --steps 500", "a small GPT on a text of your own")
+      .example("headlab train induction --watch-heads 10", "keeps what each head does, step by step")
       .example("headlab train --resume runs/offsets", "goes on where Ctrl-C stopped it");
 }
 
@@ -165,13 +171,17 @@ int train_command(const Session& session) {
   const FolderLock lock = locked(run, o.resume.has_value());
 
   Progress progress;
+  std::vector<Observer*> observers{&progress};
+  std::optional<HeadWatch> watch;
+  if (!o.watch_heads && o.resume) o.watch_heads = watched_every(run);
+  if (o.watch_heads) observers.push_back(&watch.emplace(run, *o.watch_heads, plan.config.seed));
   const Interrupt interrupt;
   const TrainResult result = train(*model, *plan.task, plan.config,
                                    {.run = run,
                                     .resume = o.resume.has_value(),
                                     .evaluate_every = o.evaluate_every,
                                     .checkpoint_every = o.checkpoint_every,
-                                    .observers = {&progress},
+                                    .observers = observers,
                                     .stop = interrupt.flag()});
   if (o.common.json) {
     print_json(as_json(plan, result, run));

@@ -32,7 +32,8 @@ nlohmann::ordered_json finite_or_null(double x) {
 MetricsLog::MetricsLog(const std::filesystem::path& path, std::int64_t step)
     : lines_(open_behind(path, step)) {}
 
-void MetricsLog::write(const StepReport& report, const std::optional<Evaluation>& evaluation) {
+void MetricsLog::write(const StepReport& report, const std::optional<Evaluation>& evaluation,
+                       const nlohmann::ordered_json& more) {
   nlohmann::ordered_json line;
   line["step"] = report.step;
   line["loss"] = finite_or_null(report.loss);
@@ -43,6 +44,7 @@ void MetricsLog::write(const StepReport& report, const std::optional<Evaluation>
     line["validation_loss"] = finite_or_null(evaluation->loss);
     line["accuracy"] = finite_or_null(evaluation->accuracy);
   }
+  if (!more.empty()) line.update(more);
   lines_.append(line.dump());
 }
 

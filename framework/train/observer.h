@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "framework/train/model.h"
 
 namespace headlab {
@@ -38,6 +40,9 @@ class Observer {
   /// After `step` steps; the model is back in training mode.
   virtual void on_evaluation(Model& /*model*/, std::int64_t /*step*/, const Evaluation& /*evaluation*/) {}
   virtual void on_end(Model& /*model*/) {}
+  /// What it has to say in the line of metrics.jsonl about this step, after on_step() and on_evaluation(). A
+  /// step of which something is said has a line.
+  virtual void add_metrics(std::int64_t /*step*/, nlohmann::ordered_json& /*line*/) {}
 };
 
 }  // namespace headlab

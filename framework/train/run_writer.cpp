@@ -65,7 +65,11 @@ std::int64_t RunWriter::start() {
 
 void RunWriter::after_step(const StepReport& report, const std::optional<Evaluation>& evaluation, bool last) {
   if (!folder_) return;
-  if (evaluation || last || report.step % options_.log_every == 0) log_->write(report, evaluation);
+  nlohmann::ordered_json more;
+  for (Observer* observer : options_.observers) observer->add_metrics(report.step, more);
+  if (evaluation || last || !more.empty() || report.step % options_.log_every == 0) {
+    log_->write(report, evaluation, more);
+  }
   if (evaluation && std::isfinite(evaluation->loss) && (!best_loss_ || evaluation->loss < *best_loss_)) {
     best_loss_ = evaluation->loss;
     best_step_ = report.step;

@@ -24,7 +24,8 @@ struct TrainOptions {
   bool resume = false;
   std::int64_t evaluate_every = 0;    ///< steps; 0: only at the end
   std::int64_t checkpoint_every = 0;  ///< steps; 0: at the end and when interrupted only
-  std::int64_t log_every = 1;         ///< steps a line of metrics.jsonl; the last and evaluated ones have one
+  std::int64_t log_every = 1;         ///< steps a line of metrics.jsonl; the last, evaluated and
+                                      ///< observed ones have one
   bool snapshots = true;              ///< weights at ≤ 20 log-spaced steps, 0 and the last included
   std::vector<Observer*> observers;   ///< not owned
   /// When it turns true the step is finished, a checkpoint is saved, training ends.

@@ -24,13 +24,13 @@ TEST(MetricsLog, WritesOneObjectAStep) {
   const TemporaryFolder folder;
   const auto path = folder / "metrics.jsonl";
   MetricsLog log(path, 0);
-  log.write(report_of(1), std::nullopt);
-  log.write(report_of(2), Evaluation{1.5, 0.25, 8});
+  log.write(report_of(1), std::nullopt, {});
+  log.write(report_of(2), Evaluation{1.5, 0.25, 8}, {{"heads_row", 0}});
   log.close();
   EXPECT_EQ(read_file(path),
             "{\"step\":1,\"loss\":0.1,\"learning_rate\":0.01,\"gradient_norm\":2.0}\n"
             "{\"step\":2,\"loss\":0.2,\"learning_rate\":0.01,\"gradient_norm\":2.0,"
-            "\"validation_loss\":1.5,\"accuracy\":0.25}\n");
+            "\"validation_loss\":1.5,\"accuracy\":0.25,\"heads_row\":0}\n");
 }
 
 TEST(MetricsLog, StaysJsonWhenNumbersAreNot) {
@@ -40,7 +40,7 @@ TEST(MetricsLog, StaysJsonWhenNumbersAreNot) {
   StepReport report = report_of(1);
   report.gradient_norm = std::numeric_limits<double>::infinity();
   report.skipped = true;
-  log.write(report, Evaluation{std::numeric_limits<double>::quiet_NaN(), 0, 8});
+  log.write(report, Evaluation{std::numeric_limits<double>::quiet_NaN(), 0, 8}, {});
   const auto json = nlohmann::json::parse(read_lines(path).at(0));
   EXPECT_TRUE(json.at("gradient_norm").is_null());
   EXPECT_TRUE(json.at("validation_loss").is_null());
@@ -54,7 +54,7 @@ TEST(MetricsLog, DropsLinesFromAfterTheCheckpoint) {
   for (const std::string& rest :
        std::vector<std::string>{"", "{\"step\":3}\n{\"step\":4}\n", "{\"step\":3}\n{\"st", "nonsense\n"}) {
     write_file(path, two + rest);
-    MetricsLog(path, 2).write(report_of(3), std::nullopt);
+    MetricsLog(path, 2).write(report_of(3), std::nullopt, {});
     const auto lines = read_lines(path);
     ASSERT_EQ(lines.size(), 3U) << rest;
     EXPECT_EQ(nlohmann::json::parse(lines[2]).at("loss"), report_of(3).loss);
