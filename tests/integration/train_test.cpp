@@ -61,6 +61,30 @@ TEST_F(Integration, AnInterruptedTrainingGoesOnBitForBit) {
             text_of(folder_ / "whole/checkpoints/last.safetensors"));
 }
 
+TEST_F(Integration, WatchedHeadsAreTheSameAfterAnInterruption) {
+  ASSERT_EQ(headlab(training("whole", {"--watch-heads", "30"})).status, 0);
+  ASSERT_EQ(headlab(training("unseen")).status, 0);
+  EXPECT_EQ(text_of(folder_ / "whole/checkpoints/last.safetensors"),
+            text_of(folder_ / "unseen/checkpoints/last.safetensors"));
+
+  const auto metrics = folder_ / "parts/metrics.jsonl";
+  ProcessOptions kill;
+  kill.signal = SIGKILL;
+  kill.interrupt_when = [&] { return lines_of(metrics) >= 100; };
+  headlab(training("parts", {"--watch-heads", "30", "--checkpoint-every", "40"}), kill);
+  ASSERT_LT(lines_of(metrics), 400);
+  const Ended last = headlab({"train", "--resume", "parts"});  // watched as before
+  ASSERT_EQ(last.status, 0) << last.err;
+  EXPECT_EQ(text_of(folder_ / "parts/heads.safetensors"), text_of(folder_ / "whole/heads.safetensors"));
+  EXPECT_EQ(text_of(metrics), text_of(folder_ / "whole/metrics.jsonl"));
+
+  for (const char* wrong : {"0", "-1", "many", ""}) {
+    const Ended refused = headlab(training("wrong", {"--watch-heads", wrong}));
+    EXPECT_EQ(refused.status, 2) << wrong;
+    EXPECT_EQ(refused.err.find("headlab train: --watch-heads: "), 0u) << refused.err;
+  }
+}
+
 TEST_F(Integration, JsonIsOneObjectAndNothingElse) {
   const Ended run = headlab(training("run", {"--json"}));
   ASSERT_EQ(run.status, 0) << run.err;
