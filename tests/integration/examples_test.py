@@ -48,6 +48,12 @@ class Examples(unittest.TestCase):
         self.assertLessEqual(figure(text, r"plain keys\s+(\S+)"), 0.15)
         self.assertGreaterEqual(figure(text, r"smeared keys\s+(\S+)"), 0.97)
 
+    def test_score_function(self):
+        text = run("score_function")
+        self.assertIn("attention_path(): composite: the layer has its own score function", text)
+        self.assertLess(figure(text, r"step 400\s+loss (\S+)"), 0.05)
+        self.assertGreater(figure(text, r"0.1 at first: (\S+)"), 0.5)
+
     def test_custom_task(self):
         text = run("custom_task")
         self.assertGreaterEqual(figure(text, r"accuracy (\S+)"), 0.95)
