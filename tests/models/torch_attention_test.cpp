@@ -108,13 +108,13 @@ TEST(TorchAttention, GoesRoundThroughAFileBitForBit) {
       load_torch_attention(layer, read_safetensors(folder.path() / "model.safetensors").arrays, prefix);
       const NamedArrays saved = torch_attention_state(layer, prefix);
       ASSERT_EQ(saved.size(), theirs.size());
-      for (const auto& entry : theirs) expect_same_bits(saved.at(entry.first), entry.second);
+      for (const auto& entry : theirs) EXPECT_TRUE(same_bits(saved.at(entry.first), entry.second));
 
       MultiHeadAttention other(options(packed));
       load_torch_attention(other, torch_attention_state(layer));
       const std::map<std::string, Array> state = layer.state();
       const std::map<std::string, Array> copy = other.state();
-      for (const auto& entry : state) expect_same_bits(copy.at(entry.first), entry.second);
+      for (const auto& entry : state) EXPECT_TRUE(same_bits(copy.at(entry.first), entry.second));
     }
   }
 }
@@ -128,7 +128,7 @@ TEST(TorchAttention, RefusesWhatDoesNotFitAndChangesNothing) {
     spoil(state);
     const std::string text = error_of([&] { load_torch_attention(layer, state, "a."); });
     const std::map<std::string, Array> after = layer.state();
-    for (const auto& entry : before) expect_same_bits(after.at(entry.first), entry.second);
+    for (const auto& entry : before) EXPECT_TRUE(same_bits(after.at(entry.first), entry.second));
     return text;
   };
   const std::string takes = "it takes 'in_proj_bias', 'in_proj_weight', 'out_proj.bias', 'out_proj.weight'";
@@ -195,7 +195,7 @@ TEST(TorchAttention, MasksByHeadAndAdditiveOnes) {
     }
   }
   const Array want = layer(x, {.mask = Mask::allow(allowed)}).out.value();
-  expect_same_bits(layer(x, {.mask = torch_attn_mask(mask, 3)}).out.value(), want);
+  EXPECT_TRUE(same_bits(layer(x, {.mask = torch_attn_mask(mask, 3)}).out.value(), want));
   expect_close(layer(x, {.mask = torch_attn_mask(bias, 3)}).out.value(), want, 1e-6);
   EXPECT_FALSE(close(layer(x).out.value(), want, 1e-3));
   EXPECT_EQ(error_of([&] { torch_attn_mask(mask, 4); }), "torch attn_mask: 6 is not a multiple of 4 heads");

@@ -45,10 +45,10 @@ TEST(MultiHeadAttention, FirstWeightsDoNotDependOnPackingOrHeads) {
   const auto reference = weights(1, 0);
   for (const std::int64_t heads : {2, 4, 8}) {
     const auto other = weights(heads, 0);
-    for (std::size_t i = 0; i < 3; ++i) expect_same_bits(other[i], reference[i]);
+    for (std::size_t i = 0; i < 3; ++i) EXPECT_TRUE(same_bits(other[i], reference[i]));
   }
   const auto unpacked = weights(4, 32);  // another kdim: W_Q, W_K, W_V are parameters of their own
-  for (std::size_t i = 0; i < 3; ++i) expect_same_bits(unpacked[i], reference[i]);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_TRUE(same_bits(unpacked[i], reference[i]));
   double square = 0;
   double most = 0;
   for (const float w : reference[0].values<float>()) {
@@ -68,7 +68,7 @@ TEST(MultiHeadAttention, GateOfZeroRemovesAHead) {
   const Array ungated = layer(x).out.value();
   {
     const GateScope gate(layer, Tensor::of<float>({3}, {1, 1, 1}));
-    expect_same_bits(layer(x).out.value(), ungated);
+    EXPECT_TRUE(same_bits(layer(x).out.value(), ungated));
   }
   const Array gated = [&] {
     const GateScope gate(layer, Tensor::of<float>({3}, {1, 0, 1}));

@@ -1,28 +1,15 @@
-// What the attention tests share: random inputs, bit comparison, reference cases.
+// What the attention tests share: random inputs, reference cases.
 #pragma once
 
-#include <cstring>
 #include <string>
 
 #include "framework/autograd/backward.h"
-#include "framework/core/random.h"
 #include "framework/ops/attention.h"
 #include "framework/ops/shaping.h"
 #include "tests/support/goldens.h"
+#include "tests/support/random_array.h"
 
 namespace headlab {
-
-inline Array random_array(Random& random, Shape shape, DType dtype) {
-  Array a(shape, DType::f64);
-  for (double& x : a.values<double>()) x = random.normal();
-  return dtype == DType::f64 ? a : a.to(dtype);
-}
-
-inline void expect_same_bits(const Array& got, const Array& want) {
-  ASSERT_EQ(got.shape(), want.shape());
-  ASSERT_EQ(got.dtype(), want.dtype());
-  EXPECT_EQ(std::memcmp(got.raw(), want.raw(), static_cast<std::size_t>(got.bytes())), 0);
-}
 
 struct AttentionSizes {
   std::int64_t batch = 2, heads = 3, kv_heads = 3, n_q = 5, n_k = 7, d_k = 5, d_v = 5;

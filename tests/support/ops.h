@@ -10,19 +10,11 @@
 
 #include "framework/autograd/backward.h"
 #include "framework/core/parallel.h"
-#include "framework/core/random.h"
 #include "tests/support/errors.h"
 #include "tests/support/goldens.h"
+#include "tests/support/random_array.h"
 
 namespace headlab {
-
-/// Standard normal numbers, f64.
-inline Array random_array(const Shape& shape, std::uint64_t seed) {
-  Array x(shape, DType::f64);
-  Random random(seed, Stream::evaluation);
-  for (double& v : x.values<double>()) v = random.normal();
-  return x;
-}
 
 /// Moves every number half a unit further from 0, for functions that are not smooth there.
 inline Array away_from_zero(Array x) {
