@@ -10,7 +10,7 @@
 #include "framework/heads/pattern_summary.h"
 #include "tests/heads/support.h"
 #include "tests/support/temporary_folder.h"
-#include "tests/train/support.h"
+#include "tests/support/training.h"
 
 namespace headlab {
 namespace {

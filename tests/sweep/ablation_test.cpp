@@ -62,14 +62,14 @@ TEST(Ablation, TrainsEveryHeadCountWithEverySeed) {
   EXPECT_FALSE(result.interrupted);
   const AblationLevel& four = result.levels[1];
   EXPECT_EQ(four.heads, 4);
-  EXPECT_EQ(four.head_size, 2);
+  EXPECT_EQ(four.head_size, 3);
   EXPECT_EQ(four.parameters, result.levels[0].parameters);
   ASSERT_EQ(four.runs.size(), 3u);
   for (std::size_t seed = 0; seed < 3; ++seed) {
     const RunRecord& run = four.runs[seed].value();
     EXPECT_EQ(run.seed, seed);
     EXPECT_EQ(run.steps, 5);
-    EXPECT_EQ(run.head_size, 2);
+    EXPECT_EQ(run.head_size, 3);
     EXPECT_EQ(run.parameters, four.parameters);
     EXPECT_EQ(run.curve.size(), 5u);
     EXPECT_GT(run.loss, 0);
@@ -88,7 +88,7 @@ TEST(Ablation, TrainsEveryHeadCountWithEverySeed) {
   ASSERT_TRUE(result.picked);
   ASSERT_TRUE(result.knockout);
   EXPECT_EQ(std::ssize(result.knockout->heads), result.picked->record.heads);
-  EXPECT_EQ(result.knockout->heads[0].readouts.size(), 1u);
+  EXPECT_EQ(result.knockout->heads[0].readouts.size(), 2u);
   EXPECT_EQ(pick_run(folder.path()).path, folder / result.picked->record.name);
 }
 
@@ -103,8 +103,8 @@ TEST(Ablation, KilledAndStartedAgainEqualsUndisturbed) {
   EXPECT_EQ(in_child([&] {
               std::atomic<int> written = 0;
               const TinyTask task([&] {
-                // Fingerprints of three seeds take 3 · 9 examples; a run 15 + 6 + 6 at least.
-                if (++written == 27 + 2 * 40) std::raise(SIGKILL);
+                // Fingerprints of three seeds take 3 · 40 examples; a run 15 + 37 + 37 at least.
+                if (++written == 120 + 2 * 150) std::raise(SIGKILL);
               });
               run_ablation(task, tiny_catalogue(), tiny_options(folder.path()));
               return std::string();
@@ -124,7 +124,7 @@ TEST(Ablation, StoppedInTheMiddleOfARunGoesOnFromThere) {
   options.stop = &stop;
   options.progress = [&](const SweepProgress&) { looks += stop ? 1 : 0; };
   const TinyTask task([&] {
-    if (++written != 27 + 4) return;  // in the second step of the first run
+    if (++written != 120 + 4) return;  // in the second step of the first run
     stop = true;
     while (looks < 2) std::this_thread::sleep_for(1ms);  // until the flag has been seen for certain
   });
@@ -204,12 +204,12 @@ TEST(Ablation, AFailedRunDropsItsPairAndIsKept) {
 TEST(Ablation, HoldsTheSizeOfAHeadWhereOneIsGiven) {
   const TemporaryFolder folder;
   AblationOptions options = tiny_options(folder.path());
-  options.base.needs.head_size = 3;
+  options.base.needs.head_size = 7;
   options.heads = {1, 5};
   options.seeds = 1;
   const AblationResult result = run_ablation(TinyTask(), tiny_catalogue(), options);
-  EXPECT_EQ(result.levels[1].head_size, 3);
-  EXPECT_EQ(result.levels[1].runs[0]->head_size, 3);
+  EXPECT_EQ(result.levels[1].head_size, 7);
+  EXPECT_EQ(result.levels[1].runs[0]->head_size, 7);
   EXPECT_GT(result.levels[1].parameters, result.levels[0].parameters);
 }
 
@@ -223,7 +223,7 @@ std::string refusal(const std::function<void(AblationOptions&)>& change) {
 }
 
 TEST(Ablation, RefusesContradictionsBeforeTheFirstRun) {
-  EXPECT_EQ(refusal([](auto& o) { o.heads = {1, 3}; }), "ablation: d_model 8 is not a multiple of 3 heads");
+  EXPECT_EQ(refusal([](auto& o) { o.heads = {1, 5}; }), "ablation: d_model 12 is not a multiple of 5 heads");
   EXPECT_EQ(refusal([](auto& o) { o.heads = {1, 0}; }), "ablation: 0 heads; at least 1 is needed");
   EXPECT_EQ(refusal([](auto& o) { o.heads = {1, 4, 1}; }), "ablation: 1 heads are asked for twice");
   EXPECT_EQ(refusal([](auto& o) { o.heads = {}; }), "ablation: there are no head counts to compare");
@@ -235,7 +235,7 @@ TEST(Ablation, RefusesContradictionsBeforeTheFirstRun) {
 TEST(Ablation, RefusesAModelThatCannotBeBuiltAtTheLastLevel) {
   const std::string error = refusal([](AblationOptions& options) {
     options.base.needs.positions = Needs::Positions::rotary;
-    options.heads = {1, 8};  // a head of one number cannot be turned
+    options.heads = {1, 12};  // a head of one number cannot be turned
   });
   EXPECT_NE(error.find("rotary"), std::string::npos) << error;
 }

@@ -1,6 +1,6 @@
 #include "framework/train/catalogue.h"
 
-#include "tests/train/support.h"
+#include "tests/support/training.h"
 
 namespace headlab {
 namespace {

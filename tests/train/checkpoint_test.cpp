@@ -6,7 +6,7 @@
 
 #include "framework/files/atomic_file.h"
 #include "tests/support/temporary_folder.h"
-#include "tests/train/support.h"
+#include "tests/support/training.h"
 
 namespace headlab {
 namespace {

@@ -6,7 +6,7 @@
 #include "framework/data/copy.h"
 #include "framework/data/roles.h"
 #include "framework/train/verify.h"
-#include "tests/train/support.h"
+#include "tests/support/training.h"
 
 namespace headlab {
 namespace {

@@ -7,7 +7,7 @@
 #include "framework/data/reverse.h"
 #include "framework/data/roles.h"
 #include "tests/support/ops.h"
-#include "tests/train/support.h"
+#include "tests/support/training.h"
 
 namespace headlab {
 namespace {

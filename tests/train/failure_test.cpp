@@ -12,7 +12,7 @@
 #include "framework/train/checkpoint.h"
 #include "tests/support/child.h"
 #include "tests/support/temporary_folder.h"
-#include "tests/train/support.h"
+#include "tests/support/training.h"
 
 namespace headlab {
 namespace {

@@ -3,7 +3,7 @@
 #include <array>
 
 #include "framework/core/parallel.h"
-#include "tests/train/support.h"
+#include "tests/support/training.h"
 
 namespace headlab {
 namespace {

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "framework/core/pool.h"
-#include "tests/train/support.h"
+#include "tests/support/training.h"
 
 namespace headlab {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <cstdio>
 
-#include "tests/train/support.h"
+#include "tests/support/training.h"
 
 namespace headlab {
 namespace {

@@ -14,7 +14,7 @@
 #include "framework/files/run_folder.h"
 #include "framework/train/checkpoint.h"
 #include "tests/support/temporary_folder.h"
-#include "tests/train/support.h"
+#include "tests/support/training.h"
 
 namespace headlab {
 namespace {

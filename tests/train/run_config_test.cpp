@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "framework/data/copy.h"
-#include "tests/train/support.h"
+#include "tests/support/training.h"
 
 namespace headlab {
 namespace {

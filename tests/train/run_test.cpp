@@ -7,7 +7,7 @@
 #include "framework/train/evaluation.h"
 #include "framework/train/generate.h"
 #include "tests/support/temporary_folder.h"
-#include "tests/train/support.h"
+#include "tests/support/training.h"
 
 namespace headlab {
 namespace {

@@ -13,7 +13,7 @@
 #include "framework/train/evaluation.h"
 #include "framework/train/progress.h"
 #include "tests/support/temporary_folder.h"
-#include "tests/train/support.h"
+#include "tests/support/training.h"
 
 namespace headlab {
 namespace {
