@@ -57,15 +57,26 @@ struct AttentionProblem {
   bool allows(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const;
 };
 
+/// Sums over those of a block's queries that count and may see a watched key.
+template <class T>
+struct WatchedSums {
+  T queries = 0;
+  T hits = 0;  ///< queries whose argmax is the watched key
+  T mass = 0;
+  T normalised_entropy = 0;
+};
+
 /// What a finished block of queries looks like. Rows without allowed keys are all 0, argmax −1.
 template <class T>
 struct BlockTelemetry {
   std::int64_t example, head, first_query, queries;
-  const T* entropy;         ///< [queries], nats
-  const T* effective_keys;  ///< e^entropy
-  const T* confidence;      ///< largest weight
-  const T* distance;        ///< Σ A |δ|
-  const T* duplicate;       ///< mass on earlier copies of the query's token; −1: no such key
+  /// Sums over the queries that count and have n_i ≥ 2; of labels over all with n_i ≥ 2.
+  T counted, entropy_sum, normalised_entropy_sum, effective_keys_sum, confidence_sum, distance_sum;
+  const WatchedSums<T>* watched;  ///< [watched]
+  WatchedSums<T> copies;          ///< of `duplicate`, without hits
+  const T* entropy;               ///< [queries], nats
+  const T* confidence;            ///< largest weight
+  const T* distance;              ///< Σ A |δ|
   const std::int32_t* argmax;
   const std::int32_t* allowed;  ///< n_i
   const T* masses;  ///< [watched, mass_step] weights of watched keys, −1 where a query may not see it
@@ -81,7 +92,9 @@ struct TelemetryRequest {
   std::int64_t key_count = 0;
   const std::int64_t* labels = nullptr;  ///< [label_count, batch, n_q], −1: none
   std::int64_t label_count = 0;
-  const std::int32_t* tokens = nullptr;  ///< [batch, n_k]
+  const std::int32_t* tokens = nullptr;   ///< [batch, n_k], for the mass on earlier copies of a query's token
+  const std::uint8_t* counted = nullptr;  ///< [batch, n_q], 1 = counts; absent: all do
+  const T* inverse_logs = nullptr;        ///< [n_k + 1], 1 / ln n from n = 2 on, before that 0
   /// Called once per block of queries, from several threads.
   void (*done)(void* context, const BlockTelemetry<T>&) = nullptr;
   void* context = nullptr;

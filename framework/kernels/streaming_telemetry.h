@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <vector>
 
 #include "framework/kernels/streaming_tile.h"
 
@@ -20,7 +21,8 @@ class TelemetryBlock {
       : problem_(p),
         request_(request),
         counts_(p.mask.valid || p.mask.allow || p.mask.bias),
-        raw_({request.watched(), attention_queries}, dtype_of<T>) {}
+        raw_({request.watched(), attention_queries}, dtype_of<T>),
+        watched_(static_cast<std::size_t>(request.watched())) {}
 
   void start(const QueryBlock<T>& block) {
     block_ = &block;
@@ -98,6 +100,7 @@ class TelemetryBlock {
     auto distance = none;
     auto allowed = none;
     const auto aligned = to_float(load_ints<T>(aligned_.data() + lane));
+    if (request_.tokens) store(duplicate_.data() + lane, load(duplicate_.data() + lane) * c);
     const Keys part = masked ? block_->part(keys, lane) : keys;
     if (masked) fill_around(*block_, keys, part, scores + lane, none);
     for (std::int64_t j = part.first; j < part.last; ++j) {
@@ -110,7 +113,7 @@ class TelemetryBlock {
       weighted = select(e == none, weighted, fma(e, t, weighted));
       distance = fma(e, abs(broadcast(static_cast<T>(j)) - aligned), distance);
       if (counts_) allowed = allowed + select(s == blocked, none, one);
-      if (request_.tokens) add_copy(lane, j, s, e, c, j == keys.first);
+      if (request_.tokens) add_copy(lane, j, s, e);
     }
     const auto rescaled = c * fma(before - shift, total, load(weighted_.data() + lane));
     store(weighted_.data() + lane, select(before == blocked, none, rescaled) + weighted);
@@ -144,31 +147,51 @@ class TelemetryBlock {
 
   void report() {
     const QueryBlock<T>& block = *block_;
-    std::array<std::int32_t, attention_queries> allowed;
+    PerQuery<std::int32_t> allowed;
+    const std::uint8_t* counted = request_.counted;
+    if (counted) counted += block.example * problem_.n_q + block.first;
+    takes_part_.fill(T{0});
+    counted_.fill(T{0});
+    normalised_.fill(T{0});
     for (std::size_t i = 0; i < static_cast<std::size_t>(block.count); ++i) {
       allowed[i] = counts_ ? static_cast<std::int32_t>(allowed_[i])
                            : std::max(0, block.last_key[i] - block.first_key[i]);
       if (allowed[i] == 0) argmax_[i] = -1;
+      if (allowed[i] < 2) continue;
+      normalised_[i] = entropy_[i] * request_.inverse_logs[allowed[i]];
+      takes_part_[i] = 1;
+      if (!counted || counted[i] != 0) counted_[i] = 1;
     }
-    request_.done(request_.context, {.example = block.example,
-                                     .head = block.head,
-                                     .first_query = block.first,
-                                     .queries = block.count,
-                                     .entropy = entropy_.data(),
-                                     .effective_keys = effective_keys_.data(),
-                                     .confidence = confidence_.data(),
-                                     .distance = distance_.data(),
-                                     .duplicate = duplicate_.data(),
-                                     .argmax = argmax_.data(),
-                                     .allowed = allowed.data(),
-                                     .masses = raw(),
-                                     .mass_step = attention_queries});
+    BlockTelemetry<T> result{.example = block.example,
+                             .head = block.head,
+                             .first_query = block.first,
+                             .queries = block.count,
+                             .counted = sum_of(counted_),
+                             .entropy_sum = sum_of(entropy_),
+                             .normalised_entropy_sum = sum_of(normalised_),
+                             .effective_keys_sum = sum_of(effective_keys_),
+                             .confidence_sum = sum_of(confidence_),
+                             .distance_sum = sum_of(distance_),
+                             .watched = watched_.data(),
+                             .copies = {},
+                             .entropy = entropy_.data(),
+                             .confidence = confidence_.data(),
+                             .distance = distance_.data(),
+                             .argmax = argmax_.data(),
+                             .allowed = allowed.data(),
+                             .masses = raw(),
+                             .mass_step = attention_queries};
+    sum_watched();
+    if (request_.tokens) {
+      result.copies =
+          sum_masses(duplicate_.data(), counted_, [](std::int64_t) { return broadcast_ints<T>(-2); });
+    }
+    request_.done(request_.context, result);
   }
 
  private:
   // Mass on keys before the query that hold its token.
-  HEADLAB_INLINE void add_copy(std::int64_t lane, std::int64_t j, Lanes<T> s, Lanes<T> e, Lanes<T> c,
-                               bool first) {
+  HEADLAB_INLINE void add_copy(std::int64_t lane, std::int64_t j, Lanes<T> s, Lanes<T> e) {
     const auto none = broadcast(T{0});
     const std::int32_t token = request_.tokens[block_->example * problem_.n_k + j];
     const auto copy =
@@ -176,10 +199,63 @@ class TelemetryBlock {
         (broadcast_ints<T>(static_cast<std::int32_t>(j)) < load_ints<T>(aligned_.data() + lane)) &
         ~(s == broadcast(blocked_score<T>));
     T* mass = duplicate_.data() + lane;
-    const auto before = first ? load(mass) * c : load(mass);
-    store(mass, before + select(copy, e, none));
+    store(mass, load(mass) + select(copy, e, none));
     T* has = has_copy_.data() + lane;
     store(has, select(copy, broadcast(T{1}), load(has)));
+  }
+
+  // Over the queries that count.
+  T sum_of(const PerQuery<T>& x) const {
+    auto sum = broadcast(T{0});
+    for (std::int64_t lane = 0; lane < block_->lanes; lane += width<T>) {
+      const auto counts = load(counted_.data() + lane) != broadcast(T{0});
+      sum = sum + select(counts, load(x.data() + lane), broadcast(T{0}));
+    }
+    return horizontal_sum(sum);
+  }
+
+  /// Masses ≥ 0 of the queries in `which`; key_of(lane) gives the watched keys of a vector.
+  template <class KeyOf>
+  WatchedSums<T> sum_masses(const T* masses, const PerQuery<T>& which, const KeyOf& key_of) const {
+    const auto none = broadcast(T{0});
+    const auto one = broadcast(T{1});
+    auto queries = none, hits = none, mass = none, entropy = none;
+    for (std::int64_t lane = 0; lane < block_->lanes; lane += width<T>) {
+      const auto m = load(masses + lane);
+      const auto there = ~(m < none) & (load(which.data() + lane) != none);
+      const auto hit = there & (load_ints<T>(argmax_.data() + lane) == key_of(lane));
+      queries = queries + select(there, one, none);
+      hits = hits + select(hit, one, none);
+      mass = mass + select(there, m, none);
+      entropy = entropy + select(there, load(normalised_.data() + lane), none);
+    }
+    return {horizontal_sum(queries), horizontal_sum(hits), horizontal_sum(mass), horizontal_sum(entropy)};
+  }
+
+  void sum_watched() {
+    const QueryBlock<T>& block = *block_;
+    std::size_t w = 0;
+    const auto masses = [&] { return raw() + static_cast<std::int64_t>(w) * attention_queries; };
+    alignas(64) PerQuery<std::int32_t> keys;
+    for (std::int64_t n = 0; n < request_.offset_count; ++n, ++w) {
+      const auto offset = static_cast<std::int32_t>(request_.offsets[n]);
+      for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = aligned_[i] + offset;
+      watched_[w] =
+          sum_masses(masses(), counted_, [&](std::int64_t lane) { return load_ints<T>(keys.data() + lane); });
+    }
+    for (std::int64_t n = 0; n < request_.key_count; ++n, ++w) {
+      const auto key = static_cast<std::int32_t>(request_.keys[n]);
+      watched_[w] = sum_masses(masses(), counted_, [&](std::int64_t) { return broadcast_ints<T>(key); });
+    }
+    const std::int64_t* label = request_.labels + block.example * problem_.n_q + block.first;
+    for (std::int64_t n = 0; n < request_.label_count; ++n, ++w, label += problem_.batch * problem_.n_q) {
+      keys.fill(-2);
+      for (std::size_t i = 0; i < static_cast<std::size_t>(block.count); ++i) {
+        keys[i] = static_cast<std::int32_t>(label[i]);
+      }
+      watched_[w] = sum_masses(masses(), takes_part_,
+                               [&](std::int64_t lane) { return load_ints<T>(keys.data() + lane); });
+    }
   }
 
   T* raw() { return raw_.template data<T>(); }
@@ -190,7 +266,8 @@ class TelemetryBlock {
   bool counts_;
   Array raw_;  // [watched, attention_queries]: scores, then weights
   alignas(64) PerQuery<T> weighted_, distance_, duplicate_, has_copy_, allowed_, entropy_, effective_keys_,
-      confidence_;
+      confidence_, normalised_, takes_part_, counted_;
+  std::vector<WatchedSums<T>> watched_;
   alignas(64) PerQuery<std::int32_t> argmax_, aligned_, token_;
 };
 

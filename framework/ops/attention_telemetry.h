@@ -1,7 +1,6 @@
 // Between the streaming kernel, which knows arrays, and Telemetry. For attention.cpp only.
 #pragma once
 
-#include <array>
 #include <cmath>
 #include <utility>
 #include <vector>
@@ -27,7 +26,7 @@ class TelemetryCollector {
         sums_(static_cast<std::size_t>(batch * heads * blocks_), no_queries(options)),
         inverse_logs_(static_cast<std::size_t>(n_k + 1)) {
     for (std::size_t n = 2; n < inverse_logs_.size(); ++n)
-      inverse_logs_[n] = 1 / std::log(static_cast<double>(n));
+      inverse_logs_[n] = static_cast<T>(1 / std::log(static_cast<double>(n)));
     if (options.tokens) {
       for (const std::int64_t token : options.tokens.template values<std::int64_t>()) {
         tokens_.push_back(static_cast<std::int32_t>(token));
@@ -40,6 +39,8 @@ class TelemetryCollector {
                 .labels = options_.labels ? options_.labels.template data<std::int64_t>() : nullptr,
                 .label_count = options_.labels ? options_.labels.dim(0) : 0,
                 .tokens = tokens_.empty() ? nullptr : tokens_.data(),
+                .counted = options_.counted ? options_.counted.template data<std::uint8_t>() : nullptr,
+                .inverse_logs = inverse_logs_.data(),
                 .done =
                     [](void* self, const kernels::BlockTelemetry<T>& block) {
                       static_cast<TelemetryCollector*>(self)->add(block);
@@ -70,68 +71,27 @@ class TelemetryCollector {
   }
 
   using Block = kernels::BlockTelemetry<T>;
-  template <class U>
-  using PerQuery = std::array<U, kernels::attention_queries>;
 
-  // The same as add_query() for each query of the block, sum by sum.
+  // The kernel has added the block's queries up as add_query() would, but for the type of the sums.
   void add(const Block& block) {
     HeadTelemetry& sums = sums_of(block.example, block.head, block.first_query / kernels::attention_queries);
-    PerQuery<double> normalised;
-    PerQuery<bool> takes_part, counted;
-    double entropy = 0, normalised_entropy = 0, effective_keys = 0, confidence = 0, distance = 0;
-    for (std::int64_t i = 0; i < block.queries; ++i) {
-      const auto at = static_cast<std::size_t>(i);
-      normalised[at] =
-          static_cast<double>(block.entropy[i]) * inverse_logs_[static_cast<std::size_t>(block.allowed[i])];
-      takes_part[at] = block.allowed[i] >= 2;
-      counted[at] = takes_part[at] && is_counted(options_, block.example, block.first_query + i, n_q_);
-      if (!counted[at]) continue;
-      ++sums.queries;
-      entropy += static_cast<double>(block.entropy[i]);
-      normalised_entropy += normalised[at];
-      effective_keys += static_cast<double>(block.effective_keys[i]);
-      confidence += static_cast<double>(block.confidence[i]);
-      distance += static_cast<double>(block.distance[i]);
-    }
-    sums.entropy += entropy;
-    sums.normalised_entropy += normalised_entropy;
-    sums.effective_keys += effective_keys;
-    sums.confidence += confidence;
-    sums.distance += distance;
-
-    const T* masses = block.masses;
-    const auto add_watched = [&](HeadTelemetry::Mass& to, const T* mass, const PerQuery<bool>& which,
-                                 auto key_of) {
-      double total = 0, weighted = 0;
-      for (std::int64_t i = 0; i < block.queries; ++i) {
-        const auto at = static_cast<std::size_t>(i);
-        if (!which[at] || mass[i] < 0) continue;
-        ++to.queries;
-        to.argmax += block.argmax[i] == key_of(i) ? 1 : 0;
-        total += static_cast<double>(mass[i]);
-        weighted += normalised[at];
-      }
-      to.mass += total;
-      to.normalised_entropy += weighted;
+    sums.queries = static_cast<std::int64_t>(block.counted);
+    sums.entropy = static_cast<double>(block.entropy_sum);
+    sums.normalised_entropy = static_cast<double>(block.normalised_entropy_sum);
+    sums.effective_keys = static_cast<double>(block.effective_keys_sum);
+    sums.confidence = static_cast<double>(block.confidence_sum);
+    sums.distance = static_cast<double>(block.distance_sum);
+    const auto mass_of = [](const kernels::WatchedSums<T>& watched) {
+      return HeadTelemetry::Mass{.queries = static_cast<std::int64_t>(watched.queries),
+                                 .argmax = static_cast<std::int64_t>(watched.hits),
+                                 .mass = static_cast<double>(watched.mass),
+                                 .normalised_entropy = static_cast<double>(watched.normalised_entropy)};
     };
-    const std::int64_t aligned = block.first_query + n_k_ - n_q_;
-    for (std::size_t w = 0; w < options_.offsets.size(); ++w, masses += block.mass_step) {
-      const std::int64_t first = aligned + options_.offsets[w];
-      add_watched(sums.offsets[w], masses, counted, [first](std::int64_t i) { return first + i; });
-    }
-    for (std::size_t w = 0; w < options_.keys.size(); ++w, masses += block.mass_step) {
-      const std::int64_t key = options_.keys[w];
-      add_watched(sums.keys[w], masses, counted, [key](std::int64_t) { return key; });
-    }
-    const std::int64_t* label = request_.labels + block.example * n_q_ + block.first_query;
-    for (std::int64_t w = 0; w < request_.label_count; ++w, masses += block.mass_step) {
-      add_watched(sums.labels[static_cast<std::size_t>(w)], masses, takes_part,
-                  [label](std::int64_t i) { return label[i]; });
-      label += batch_ * n_q_;
-    }
-    if (request_.tokens) {
-      add_watched(sums.duplicate, block.duplicate, counted, [](std::int64_t) { return std::int64_t{-1}; });
-    }
+    const kernels::WatchedSums<T>* next = block.watched;
+    for (HeadTelemetry::Mass& mass : sums.offsets) mass = mass_of(*next++);
+    for (HeadTelemetry::Mass& mass : sums.keys) mass = mass_of(*next++);
+    for (HeadTelemetry::Mass& mass : sums.labels) mass = mass_of(*next++);
+    sums.duplicate = mass_of(block.copies);
     if (options_.per_query) store(block);
   }
 
@@ -155,8 +115,8 @@ class TelemetryCollector {
   const TelemetryOptions& options_;
   Telemetry telemetry_;
   std::int64_t batch_, heads_, n_q_, n_k_, blocks_;
-  std::vector<HeadTelemetry> sums_;   // [batch, heads, blocks]
-  std::vector<double> inverse_logs_;  // 1 / ln n, for 0 and 1: 0
+  std::vector<HeadTelemetry> sums_;  // [batch, heads, blocks]
+  std::vector<T> inverse_logs_;      // 1 / ln n, for 0 and 1: 0
   std::vector<std::int32_t> tokens_;
   kernels::TelemetryRequest<T> request_;
 };

@@ -3,11 +3,15 @@
 // mask counts all of them, so that its rate shows what skipping saves.
 #include "framework/ops/attention.h"
 
+#include <ctime>
+
 #include <benchmark/benchmark.h>
 
 #include "framework/autograd/backward.h"
 #include "framework/core/parallel.h"
 #include "framework/core/random.h"
+#include "framework/nn/attention.h"
+#include "framework/ops/reduction.h"
 
 namespace headlab {
 namespace {
@@ -54,6 +58,32 @@ void bench(benchmark::State& state, Way way, bool causal, bool with_backward, Sh
                          benchmark::Counter::kIsRate);
 }
 
+// A whole layer with its projections, forward and backward: what telemetry costs there. Two runs of each,
+// turn by turn, so that a noisy machine hits both alike.
+void bench_layer(benchmark::State& state, std::int64_t batch, std::int64_t tokens, std::int64_t d_model,
+                 std::int64_t heads) {
+  const OneThread one;
+  MultiHeadAttention layer({.d_model = d_model, .heads = heads});
+  initialise(layer, 1);
+  const Tensor x = some({batch, tokens, d_model}, true);
+  const TelemetryOptions wanted{.offsets = {-7, -6, -5, -4, -3, -2, -1, 0}, .keys = {0}};
+  const auto run = [&] {
+    const std::clock_t start = std::clock();  // of this process: others may be busy
+    const Tensor out = layer(x, {.mask = Mask::causal()}).out;
+    backward(sum(out));
+    return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+  };
+  double off = 0, on = 0;
+  for (auto _ : state) {
+    off += run();
+    layer.want_telemetry(wanted);
+    on += run();
+    layer.want_telemetry({});
+  }
+  state.counters["off_ms"] = 1e3 * off / static_cast<double>(state.iterations());
+  state.counters["telemetry_costs_%"] = 100 * (on / off - 1);
+}
+
 void all_lengths(benchmark::internal::Benchmark* b) {
   for (const std::int64_t tokens : {64, 128, 256, 512, 1024, 2048, 4096, 8192}) b->Arg(tokens);
   b->Unit(benchmark::kMillisecond);
@@ -76,6 +106,10 @@ BENCHMARK_CAPTURE(bench, both_causal_composite, Way::composite, true, true, one_
 BENCHMARK_CAPTURE(bench, toy_forward, Way::streaming, true, false, toy)->Arg(16)->Arg(32)->Arg(64);
 BENCHMARK_CAPTURE(bench, toy_both, Way::streaming, true, true, toy)->Arg(16)->Arg(32)->Arg(64);
 BENCHMARK_CAPTURE(bench, toy_both_telemetry, Way::telemetry, true, true, toy)->Arg(16)->Arg(32)->Arg(64);
+
+BENCHMARK_CAPTURE(bench_layer, base_h8, 8, 128, 512, 8)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(bench_layer, long_2k, 1, 2048, 512, 8)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(bench_layer, toy, 64, 32, 64, 8)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace headlab
