@@ -13,7 +13,9 @@
 
 namespace headlab {
 
-/// The points at which a layer's heads can be looked at, by the layer's path: "blocks.3.attn.pattern".
+/// The points at which a layer's heads can be looked at, by the layer's path: "blocks.3.attn.pattern". While
+/// a layer runs with a cache, q, k, v, z and out are those of the new tokens; scores and pattern have all
+/// keys.
 struct HeadSites {
   explicit HeadSites(Module* layer);
   HookPoint q;        ///< [B, n_q, heads·d_k], as it enters the scores: normalised and turned by position
