@@ -102,6 +102,13 @@ class Backward {
       mean_[at] = lse == blocked_score<T> ? T{0} : horizontal_sum(sum);
     }
     started_ = false;
+    // Without a mask every query sees every key, and what is not finite belongs into every sum.
+    const auto finite = [&](const HeadRows<const T>& rows) {
+      return !own_.finite_keys ||
+             all_finite(rows.at(block.example, block.head, block.first), block.count, rows.width, rows.row);
+    };
+    finite_queries_ = finite(p_.q);
+    finite_douts_ = finite(own_.dout);
   }
 
   T sink_gradient(const QueryBlock<T>& block) const {
@@ -121,13 +128,11 @@ class Backward {
     if (dropping_) used = drop(block, keys);
     const HeadRows<const T>& dout = own_.dout;
     const AttentionGradients<T>& g = own_.gradients;
-    gemm(Transpose::no, Transpose::no, keys.count(), p_.d_v, block.count, used, block.lanes,
-         dout.at(b, block.head, block.first), dout.row, T{1}, g.v.at(b, kv, keys.first), g.v.row);
+    add_queries(block, keys, used, dout, finite_douts_, g.v);
     gemm(Transpose::no, Transpose::no, keys.count(), block.lanes, p_.d_v, p_.v.at(b, kv, keys.first),
          p_.v.row, douts_.template data<T>(), block.lanes, T{0}, dscores(), block.lanes);
     differentiate(block, keys, masked);
-    gemm(Transpose::no, Transpose::no, keys.count(), p_.d_k, block.count, dscores(), block.lanes,
-         p_.q.at(b, block.head, block.first), p_.q.row, T{1}, g.k.at(b, kv, keys.first), g.k.row);
+    add_queries(block, keys, dscores(), p_.q, finite_queries_, g.k);
     const HeadRows<T> dq = own_.dq_of(group_);
     T* to = dq.at(b, block.head, block.first);
     if (own_.finite_keys && !(*own_.finite_keys)(b, kv, keys)) {
@@ -137,6 +142,15 @@ class Backward {
            p_.k.at(b, kv, keys.first), p_.k.row, started_ ? T{1} : T{0}, to, dq.row);
     }
     started_ = true;
+  }
+
+  // out [keys] += tile · rows
+  void add_queries(const QueryBlock<T>& block, const Keys& keys, const T* tile, const HeadRows<const T>& rows,
+                   bool finite, const HeadRows<T>& out) {
+    if (!finite) return add_queries_one_by_one(p_, block, keys, tile, rows, out);
+    gemm(Transpose::no, Transpose::no, keys.count(), rows.width, block.count, tile, block.lanes,
+         rows.at(block.example, block.head, block.first), rows.row, T{1},
+         out.at(block.example, block.head / p_.group(), keys.first), out.row);
   }
 
   // P ∘ F
@@ -174,7 +188,7 @@ class Backward {
           store(dscores() + at, ds);
           continue;
         }
-        if (capped) ds = ds * load(tile_.slopes() + at);
+        if (capped) ds = select(ds == none, none, ds * load(tile_.slopes() + at));
         store(dscores() + at, ds * scale);
       }
     }
@@ -224,7 +238,7 @@ class Backward {
   Array weights_gradient_;  // dP, then dS, then dT, [keys, lanes]
   Array dropped_;
   std::int64_t group_ = 0;
-  bool started_ = false;
+  bool started_ = false, finite_queries_ = true, finite_douts_ = true;
   alignas(64) PerQuery<T> lse_, mean_;
 };
 

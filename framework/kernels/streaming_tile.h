@@ -205,6 +205,29 @@ void add_rows_one_by_one(const AttentionProblem<T>& p, const QueryBlock<T>& bloc
   }
 }
 
+/// out [keys, columns] += tile · rows over the block's queries, where some of the rows (of queries, or of
+/// what comes back to them) are not finite: each key multiplies its own copy, in which queries that may not
+/// see it are 0.
+template <class T>
+void add_queries_one_by_one(const AttentionProblem<T>& p, const QueryBlock<T>& block, const Keys& keys,
+                            const T* tile, const HeadRows<const T>& rows, const HeadRows<T>& out) {
+  const std::int64_t columns = rows.width;
+  Array copy({block.count, columns}, dtype_of<T>);
+  for (std::int64_t j = keys.first; j < keys.last; ++j) {
+    for (std::int64_t i = 0; i < block.count; ++i) {
+      T* to = copy.data<T>() + i * columns;
+      if (p.allows(block.example, block.head, block.first + i, j)) {
+        std::copy_n(rows.at(block.example, block.head, block.first + i), columns, to);
+      } else {
+        std::fill_n(to, columns, T{0});
+      }
+    }
+    gemm(Transpose::no, Transpose::no, 1, columns, block.count, tile + (j - keys.first) * block.lanes,
+         block.lanes, copy.data<T>(), columns, T{1}, out.at(block.example, block.head / p.group(), j),
+         out.row);
+  }
+}
+
 /// The scores of one tile.
 template <class T>
 class ScoreTile {

@@ -121,6 +121,33 @@ TEST(StreamingAttention, ANonFiniteKeyReachesOnlyThoseWhoSeeIt) {
   }
 }
 
+// Non-finite keys that nobody sees under a softcap, and a non-finite query that sees nothing.
+TEST(StreamingAttention, WhatIsBlockedReachesNoGradientEitherWay) {
+  Random random(17, Stream::statistics);
+  const AttentionSizes s{.batch = 1, .heads = 1, .kv_heads = 1, .n_q = 70, .n_k = 40, .d_k = 4, .d_v = 4};
+  const AttentionCase in(random, s, DType::f32);
+  Array allow({70, 40}, DType::u8);
+  for (std::int64_t i = 0; i < 70; ++i) {
+    for (std::int64_t j = 0; j < 40; ++j) {
+      allow.data<std::uint8_t>()[i * 40 + j] = i != 66 && j != 17 && (i + j) % 3 != 0 ? 1 : 0;
+    }
+  }
+  std::vector<Array> first;
+  for (const float filler : {0.0F, infinite, not_a_number}) {
+    Array q = in.q.value().copy(), k = in.k.value().copy(), v = in.v.value().copy();
+    std::fill_n(q.data<float>() + 66 * 4, 4, filler);
+    std::fill_n(k.data<float>() + 17 * 4, 4, filler);
+    std::fill_n(v.data<float>() + 17 * 4, 4, filler);
+    const Tensor queries(q, true), keys(k, true), values(v, true);
+    const Tensor out = attention(queries, keys, values, {.softcap = 2, .mask = Mask::allow(allow)}).out;
+    backward(sum(mul(out, out)));
+    const std::vector<Array> all{out.value(), queries.grad().copy(), keys.grad().copy(),
+                                 values.grad().copy()};
+    if (first.empty()) first = all;
+    for (std::size_t i = 0; i < all.size(); ++i) EXPECT_TRUE(same_bits(all[i], first[i])) << i;
+  }
+}
+
 TEST(StreamingAttention, ABiasChangedInPlaceBeforeBackwardIsAnError) {
   Random random(16, Stream::statistics);
   const AttentionCase in(random, {.batch = 1, .heads = 1, .kv_heads = 1, .n_q = 3, .n_k = 3}, DType::f32);
