@@ -238,7 +238,8 @@ class TelemetryBlock {
     const auto masses = [&] { return raw() + static_cast<std::int64_t>(w) * attention_queries; };
     alignas(64) PerQuery<std::int32_t> keys;
     for (std::int64_t n = 0; n < request_.offset_count; ++n, ++w) {
-      const auto offset = static_cast<std::int32_t>(request_.offsets[n]);
+      constexpr std::int64_t far = std::int64_t{1} << 30;  // further than any two tokens
+      const auto offset = static_cast<std::int32_t>(std::clamp(request_.offsets[n], -far, far));
       for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = aligned_[i] + offset;
       watched_[w] =
           sum_masses(masses(), counted_, [&](std::int64_t lane) { return load_ints<T>(keys.data() + lane); });

@@ -121,6 +121,38 @@ TEST(StreamingAttention, ANonFiniteKeyReachesOnlyThoseWhoSeeIt) {
   }
 }
 
+// Pieces of uneven length, each with attention inside, on more threads than there are processors.
+TEST(StreamingAttention, SameBitsForAnyThreadsInsideAnotherLoop) {
+  Random random(18, Stream::statistics);
+  std::vector<AttentionCase> cases;
+  for (std::int64_t piece = 0; piece < 32; ++piece) {
+    const std::int64_t n = 1 + piece * 37 % 150;
+    cases.emplace_back(random, AttentionSizes{2, 2, 1, n, n, 16, 16}, DType::f32);
+  }
+  const NoGrad no_grad;
+  const auto run = [&] {
+    std::vector<Array> all(cases.size());
+    parallel_for(std::ssize(cases), 1, {.flops = 1e9}, [&](std::int64_t begin, std::int64_t end) {
+      for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
+        const NoGrad inner;
+        const AttentionCase& c = cases[i];
+        all[i] = attention(c.q, c.k, c.v, {.heads = 2, .kv_heads = 1, .mask = Mask::causal()}).out.value();
+      }
+    });
+    return all;
+  };
+  set_threads(1);
+  const std::vector<Array> want = run();
+  for (const int count : {4, 8}) {
+    set_threads(count);
+    for (int repeat = 0; repeat < 20; ++repeat) {
+      const std::vector<Array> got = run();
+      for (std::size_t i = 0; i < got.size(); ++i) EXPECT_TRUE(same_bits(got[i], want[i])) << i;
+    }
+  }
+  set_threads(0);
+}
+
 // Non-finite keys that nobody sees under a softcap, and a non-finite query that sees nothing.
 TEST(StreamingAttention, WhatIsBlockedReachesNoGradientEitherWay) {
   Random random(17, Stream::statistics);
