@@ -1,8 +1,10 @@
-// Weights and masks of PyTorch's nn.MultiheadAttention. Its state dict, as safetensors hold it, has
-//   in_proj_weight [3·d, d]                          W_Q, W_K, W_V one below the other, or, where kdim or
-//   vdim q_proj_weight [d, d], k_proj_weight [d, kdim], v_proj_weight [d, vdim]           is not d, one by
-//   one; in_proj_bias [3·d], out_proj.bias [d]                                            both absent with
-//   bias=False; out_proj.weight [d, d].
+// Weights and masks of PyTorch's nn.MultiheadAttention. Names and shapes in its state dict, as safetensors
+// hold it:
+//
+// - in_proj_weight [3·d, d]: W_Q, W_K, W_V one below the other; or, where kdim or vdim is not d,
+//   q_proj_weight [d, d], k_proj_weight [d, kdim] and v_proj_weight [d, vdim];
+// - out_proj.weight [d, d];
+// - in_proj_bias [3·d] and out_proj.bias [d], both absent with bias=False.
 #pragma once
 
 #include <cstdint>
