@@ -63,10 +63,17 @@ class Backward {
       T sink = 0;
       for (std::int64_t index = 0; index < p_.blocks(); ++index) {
         const QueryBlock<T> block(p_, b, h, index);
-        start(block);
-        if (own_.dsink && group == 0) sink += sink_gradient(block);
-        for_each_tile(block, group, own_.key_groups, [&](const Keys& keys) { add(block, keys); });
+        started_ = false;
+        ready_ = false;
+        for_each_tile(block, group, own_.key_groups, [&](const Keys& keys) {
+          start(block);
+          add(block, keys);
+        });
         if (!started_) clear(block);
+        if (own_.dsink && group == 0) {
+          start(block);
+          sink += sink_gradient(block);
+        }
       }
       if (own_.dsink && group == 0) own_.dsink[b * p_.heads + h] = sink;
     }
@@ -83,7 +90,10 @@ class Backward {
     HEADLAB_INLINE void done() {}
   };
 
+  // Once a block, and only where there is a tile for it: under a causal mask half of the groups have none.
   void start(const QueryBlock<T>& block) {
+    if (ready_) return;
+    ready_ = true;
     tile_.take(block);
     const std::int64_t row = (block.example * p_.heads + block.head) * p_.n_q + block.first;
     transpose_block(own_.dout.at(block.example, block.head, block.first), own_.dout.row, block.count, p_.d_v,
@@ -101,7 +111,6 @@ class Backward {
       lse_[at] = lse;
       mean_[at] = lse == blocked_score<T> ? T{0} : horizontal_sum(sum);
     }
-    started_ = false;
     // Without a mask every query sees every key, and what is not finite belongs into every sum.
     const auto finite = [&](const HeadRows<const T>& rows) {
       return !own_.finite_keys ||
@@ -238,7 +247,7 @@ class Backward {
   Array weights_gradient_;  // dP, then dS, then dT, [keys, lanes]
   Array dropped_;
   std::int64_t group_ = 0;
-  bool started_ = false, finite_queries_ = true, finite_douts_ = true;
+  bool ready_ = false, started_ = false, finite_queries_ = true, finite_douts_ = true;
   alignas(64) PerQuery<T> lse_, mean_;
 };
 
