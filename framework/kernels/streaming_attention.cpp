@@ -80,7 +80,7 @@ class Forward {
     }
     if (dropping_) {
       dropping_.make(block, keys);
-      drop(block, keys);
+      dropping_.apply(block, keys, tile_.scores(), tile_.scores());
     }
     const std::int64_t kv = block.head / p_.group();
     if (finite_ && !(*finite_)(block.example, kv, keys)) {
@@ -142,14 +142,6 @@ class Forward {
     }
   }
 
-  void drop(const QueryBlock<T>& block, const Keys& keys) {
-    for (std::int64_t at = 0; at < keys.count() * block.lanes; at += width<T>) {
-      const auto f = load(dropping_.factors() + at);
-      const auto w = load(tile_.scores() + at);
-      store(tile_.scores() + at, select(f == broadcast(T{0}), broadcast(T{0}), w * f));
-    }
-  }
-
   void finish(const QueryBlock<T>& block) {
     const auto blocked = broadcast(blocked_score<T>);
     const auto none = broadcast(T{0});
@@ -207,9 +199,8 @@ template <class T>
 void streaming_attention(const AttentionProblem<T>& p, const HeadRows<T>& out, T* log_sum_exp,
                          const TelemetryRequest<T>* telemetry) {
   const OffsetBias<T> offset_bias(p);
-  const AllowedKeys<T>& m = p.mask;
   std::unique_ptr<FiniteTiles<T>> finite;
-  if (m.first || m.valid || m.allow || m.bias) finite = std::make_unique<FiniteTiles<T>>(p, p.v);
+  if (p.mask.may_block()) finite = std::make_unique<FiniteTiles<T>>(p, p.v);
   const auto scores = static_cast<double>(std::min(attention_queries, p.n_q) * p.n_k);
   const Cost cost{.flops = scores * (2 * static_cast<double>(p.d_k + p.d_v) + 24), .bytes = 0};
   const std::int64_t blocks = p.blocks();

@@ -38,6 +38,9 @@ struct AllowedKeys {
   std::int64_t allow_example = 0, allow_head = 0;
   const T* bias = nullptr;  ///< [.., .., n_q, n_k], added to scores; −∞ blocks
   std::int64_t bias_example = 0, bias_head = 0;
+
+  /// Whether a query may be kept from a key at all.
+  bool may_block() const { return first || valid || allow || bias; }
 };
 
 template <class T>
@@ -53,6 +56,9 @@ struct AttentionProblem {
   DropoutKey dropout_key = {};
 
   std::int64_t group() const { return heads / kv_heads; }
+  std::int64_t tiles() const { return (n_k + attention_keys - 1) / attention_keys; }
+  /// Distances of a query and a key that occur.
+  std::int64_t offsets() const { return n_q + n_k > 0 ? n_q + n_k - 1 : 0; }
   std::int64_t blocks() const { return (n_q + attention_queries - 1) / attention_queries; }
   bool allows(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const;
 };

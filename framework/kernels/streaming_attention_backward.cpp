@@ -166,11 +166,7 @@ class Backward {
   const T* drop(const QueryBlock<T>& block, const Keys& keys) {
     dropping_.make(block, keys);
     T* dropped = dropped_.template data<T>();
-    for (std::int64_t at = 0; at < keys.count() * block.lanes; at += width<T>) {
-      const auto f = load(dropping_.factors() + at);
-      const auto w = load(tile_.scores() + at);
-      store(dropped + at, select(f == broadcast(T{0}), broadcast(T{0}), w * f));
-    }
+    dropping_.apply(block, keys, tile_.scores(), dropped);
     return dropped;
   }
 
@@ -188,10 +184,7 @@ class Backward {
         const std::int64_t at = j * block.lanes + lane;
         const auto p = load(tile_.scores() + at);
         auto dp = load(dscores() + at);
-        if (dropping_) {
-          const auto f = load(dropping_.factors() + at);
-          dp = select(f == none, none, dp * f);
-        }
+        if (dropping_) dp = dropping_.times(at, dp);
         auto ds = select(p == none, none, p * (dp - mean));
         if (keeps) {
           store(dscores() + at, ds);
@@ -256,11 +249,10 @@ class Backward {
 template <class T>
 std::int64_t count_groups(const AttentionProblem<T>& p) {
   const std::int64_t pieces = p.batch * p.kv_heads;
-  const std::int64_t tiles = (p.n_k + attention_keys - 1) / attention_keys;
   const double products = static_cast<double>(p.n_q) * static_cast<double>(p.n_k * p.batch * p.heads) *
                           static_cast<double>(p.d_k + p.d_v);
   if (pieces == 0 || products < 1e7) return 1;
-  return std::clamp<std::int64_t>((8 + pieces - 1) / pieces, 1, std::max<std::int64_t>(tiles, 1));
+  return std::clamp<std::int64_t>((8 + pieces - 1) / pieces, 1, std::max<std::int64_t>(p.tiles(), 1));
 }
 
 /// to[i] = Σ parts[part·step + i], parts ascending.
@@ -293,8 +285,7 @@ void streaming_attention_backward(const AttentionProblem<T>& p, const HeadRows<c
                                   const T* log_sum_exp, const HeadRows<const T>& dout,
                                   const AttentionGradients<T>& gradients) {
   Shared<T> shared{p, OffsetBias<T>(p), nullptr, out, log_sum_exp, dout, gradients, count_groups(p)};
-  const AllowedKeys<T>& m = p.mask;
-  if (m.first || m.valid || m.allow || m.bias) shared.finite_keys = std::make_unique<FiniteTiles<T>>(p, p.k);
+  if (p.mask.may_block()) shared.finite_keys = std::make_unique<FiniteTiles<T>>(p, p.k);
   const std::int64_t groups = shared.key_groups;
   const std::int64_t step = shared.offset_bias.step;
   Array dq, doffset, dsink;
@@ -325,7 +316,7 @@ void streaming_attention_backward(const AttentionProblem<T>& p, const HeadRows<c
 
   if (groups > 1) merge_queries(shared);
   if (gradients.offset_bias) {
-    const std::int64_t offsets = std::max<std::int64_t>(p.n_q + p.n_k - 1, 0);
+    const std::int64_t offsets = p.offsets();
     Array sum({p.heads, step}, dtype_of<T>);
     sum.zero();
     if (groups * p.batch > 0) {

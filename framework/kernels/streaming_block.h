@@ -116,9 +116,7 @@ template <class T>
 class FiniteTiles {
  public:
   FiniteTiles(const AttentionProblem<T>& p, const HeadRows<const T>& rows)
-      : tiles_((p.n_k + attention_keys - 1) / attention_keys),
-        kv_heads_(p.kv_heads),
-        finite_({p.batch, p.kv_heads, tiles_}, DType::u8) {
+      : tiles_(p.tiles()), kv_heads_(p.kv_heads), finite_({p.batch, p.kv_heads, tiles_}, DType::u8) {
     const auto numbers = static_cast<double>(attention_keys * rows.width);
     const Cost cost{.flops = numbers, .bytes = sizeof(T) * numbers};
     std::uint8_t* finite = finite_.template data<std::uint8_t>();

@@ -40,7 +40,7 @@ struct OffsetBias {
   OffsetBias() = default;
   explicit OffsetBias(const AttentionProblem<T>& p) {
     if (!p.offset_bias) return;
-    const std::int64_t offsets = std::max<std::int64_t>(p.n_q + p.n_k - 1, 0);
+    const std::int64_t offsets = p.offsets();
     step = offsets + lanes;
     zero = p.n_k - 1;
     reversed = Array::zeros({p.heads, step}, dtype_of<T>);
@@ -173,7 +173,18 @@ class DropoutTile {
     if (p.dropout > 0) factors_ = Array({attention_keys, attention_queries}, dtype_of<T>);
   }
   explicit operator bool() const { return static_cast<bool>(factors_); }
-  const T* factors() const { return factors_.template data<T>(); }
+  /// x ∘ factors from element `at` of the tile on; exactly 0 for what is dropped, whatever it holds.
+  HEADLAB_INLINE Lanes<T> times(std::int64_t at, Lanes<T> x) const {
+    const auto none = broadcast(T{0});
+    const auto f = load(factors_.template data<T>() + at);
+    return select(f == none, none, x * f);
+  }
+  /// to = tile ∘ factors; may be the same.
+  void apply(const QueryBlock<T>& block, const Keys& keys, const T* tile, T* to) const {
+    for (std::int64_t at = 0; at < keys.count() * block.lanes; at += width<T>) {
+      store(to + at, times(at, load(tile + at)));
+    }
+  }
 
   // An element's number is its place among the weights [batch, heads, n_q, n_k].
   void make(const QueryBlock<T>& block, const Keys& keys) {

@@ -55,7 +55,6 @@ TelemetryCase draw_telemetry_case(std::uint64_t seed, DType dtype) {
   Array labels({2, s.batch, s.n_q}, DType::i64);
   for (auto& x : labels.values<std::int64_t>()) x = s.n_k == 0 ? -1 : random.below(s.n_k + 1) - 1;
   t.labels = labels;
-  if (s.n_q == s.n_k) c.sizes.n_q = s.n_k;
   Array tokens({s.batch, s.n_k}, DType::i64);
   for (auto& x : tokens.values<std::int64_t>()) x = random.below(4);
   t.tokens = tokens;
