@@ -35,7 +35,9 @@ int most_at_once(std::int64_t pieces) {
     --now;
   });
   if (threads() > 1) {
-    EXPECT_EQ(parallel_counters().most_at_once, most);
+    // The loop counts a piece from a little before until a little after its body runs.
+    EXPECT_GE(parallel_counters().most_at_once, most);
+    EXPECT_LE(parallel_counters().most_at_once, threads());
   }
   return most;
 }
