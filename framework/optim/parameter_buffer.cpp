@@ -5,6 +5,8 @@
 #include <map>
 #include <utility>
 
+#include "framework/core/pool.h"
+
 namespace headlab {
 
 namespace {
@@ -44,6 +46,9 @@ ParameterBuffer::ParameterBuffer(std::vector<OptimisedParameter> parameters) {
     std::memcpy(value.raw(), segment.tensor.value().raw(), static_cast<std::size_t>(value.bytes()));
     segment.tensor.bind(std::move(value), gradients_.range(segment.offset, end).reshape(shape));
   }
+  // Where the values lay before: kept for reuse, they would double the weights, in sizes that nobody asks
+  // for.
+  pool::trim();
 }
 
 std::int64_t ParameterBuffer::count() const {
