@@ -27,6 +27,7 @@ HEADLAB_INLINE f64x1 operator*(f64x1 a, f64x1 b) { return {a.v * b.v}; }
 HEADLAB_INLINE f64x1 operator/(f64x1 a, f64x1 b) { return {a.v / b.v}; }
 HEADLAB_INLINE f64x1 fma(f64x1 a, f64x1 b, f64x1 c) { return {std::fma(a.v, b.v, c.v)}; }
 HEADLAB_INLINE f64x1 fnma(f64x1 a, f64x1 b, f64x1 c) { return {std::fma(-a.v, b.v, c.v)}; }
+HEADLAB_INLINE f64x1 times(f64x1 x, double factor) { return {x.v * factor}; }
 HEADLAB_INLINE f64x1 sqrt(f64x1 x) { return {std::sqrt(x.v)}; }
 HEADLAB_INLINE f64x1 exp(f64x1 x) { return {std::exp(x.v)}; }
 HEADLAB_INLINE f64x1 log(f64x1 x) { return {std::log(x.v)}; }

@@ -14,6 +14,14 @@ Lanes<T> every_lane(double x) {
   return broadcast(static_cast<T>(x));
 }
 
+// Calls f(scaled), scaled(x) being a gradient as it is to be used.
+template <class F>
+void with_scale(GradientScale scale, const F& f) {
+  if (!scale.changes()) return f([](auto x) { return x; });
+  if (scale.before == 1) return f([=](auto x) { return times(x, scale.factor); });
+  f([=](auto x) { return times(times(x, scale.before), scale.factor); });
+}
+
 template <class T>
 void adamw_any(T* w, const T* g, T* m, T* v, std::int64_t n, const AdamWFactors& factors) {
   using V = Lanes<T>;
@@ -24,14 +32,16 @@ void adamw_any(T* w, const T* g, T* m, T* v, std::int64_t n, const AdamWFactors&
   const V keep = every_lane<T>(factors.keep);
   const V rate = every_lane<T>(factors.rate);
   const V root = every_lane<T>(factors.root);
-  for_lanes<T>(n, [&](std::int64_t i, auto part) {
-    const V gradient = get(g + i, part);
-    const V old = get(m + i, part);
-    const V first = fma(rest1, gradient - old, old);
-    const V second = fma(beta2, get(v + i, part), rest2 * gradient * gradient);
-    put(m + i, first, part);
-    put(v + i, second, part);
-    put(w + i, fnma(rate, first / fma(root, sqrt(second), eps), keep * get(w + i, part)), part);
+  with_scale(factors.scale, [&](const auto& scaled) {
+    for_lanes<T>(n, [&](std::int64_t i, auto part) {
+      const V gradient = scaled(get(g + i, part));
+      const V old = get(m + i, part);
+      const V first = fma(rest1, gradient - old, old);
+      const V second = fma(beta2, get(v + i, part), rest2 * gradient * gradient);
+      put(m + i, first, part);
+      put(v + i, second, part);
+      put(w + i, fnma(rate, first / fma(root, sqrt(second), eps), keep * get(w + i, part)), part);
+    });
   });
 }
 
@@ -41,15 +51,17 @@ void sgd_any(T* w, const T* g, T* u, std::int64_t n, const SgdFactors& factors) 
   const V lr = every_lane<T>(factors.lr);
   const V momentum = every_lane<T>(factors.momentum);
   const V keep = every_lane<T>(factors.keep);
-  for_lanes<T>(n, [&](std::int64_t i, auto part) {
-    const V gradient = get(g + i, part);
-    V direction = gradient;
-    if (u) {
-      const V velocity = fma(momentum, get(u + i, part), gradient);
-      put(u + i, velocity, part);
-      direction = factors.nesterov ? fma(momentum, velocity, gradient) : velocity;
-    }
-    put(w + i, fnma(lr, direction, keep * get(w + i, part)), part);
+  with_scale(factors.scale, [&](const auto& scaled) {
+    for_lanes<T>(n, [&](std::int64_t i, auto part) {
+      const V gradient = scaled(get(g + i, part));
+      V direction = gradient;
+      if (u) {
+        const V velocity = fma(momentum, get(u + i, part), gradient);
+        put(u + i, velocity, part);
+        direction = factors.nesterov ? fma(momentum, velocity, gradient) : velocity;
+      }
+      put(w + i, fnma(lr, direction, keep * get(w + i, part)), part);
+    });
   });
 }
 
@@ -74,8 +86,10 @@ double sum_of_squares_any(const T* x, std::int64_t n, double factor) {
 }
 
 template <class T>
-void scale_any(T* x, std::int64_t n, double factor) {
-  for (std::int64_t i = 0; i < n; ++i) x[i] = static_cast<T>(factor * static_cast<double>(x[i]));
+void scale_any(T* x, std::int64_t n, GradientScale scale) {
+  with_scale(scale, [&](const auto& scaled) {
+    for_lanes<T>(n, [&](std::int64_t i, auto part) { put(x + i, scaled(get(x + i, part)), part); });
+  });
 }
 
 }  // namespace
@@ -103,7 +117,7 @@ double largest_magnitude(const double* x, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) largest = max(largest, f64x1{std::abs(x[i])});
   return largest.v;
 }
-void scale(float* x, std::int64_t n, double factor) { scale_any(x, n, factor); }
-void scale(double* x, std::int64_t n, double factor) { scale_any(x, n, factor); }
+void scale(float* x, std::int64_t n, GradientScale scale) { scale_any(x, n, scale); }
+void scale(double* x, std::int64_t n, GradientScale scale) { scale_any(x, n, scale); }
 
 }  // namespace headlab::kernels

@@ -79,6 +79,13 @@ HEADLAB_INLINE f32x16 operator/(f32x16 a, f32x16 b) { return {_mm512_div_ps(a.v,
 HEADLAB_INLINE f32x16 fma(f32x16 a, f32x16 b, f32x16 c) { return {_mm512_fmadd_ps(a.v, b.v, c.v)}; }
 HEADLAB_INLINE f32x16 fms(f32x16 a, f32x16 b, f32x16 c) { return {_mm512_fmsub_ps(a.v, b.v, c.v)}; }
 HEADLAB_INLINE f32x16 fnma(f32x16 a, f32x16 b, f32x16 c) { return {_mm512_fnmadd_ps(a.v, b.v, c.v)}; }
+/// x·factor, multiplied in f64 and rounded once: the factor may be smaller than any f32 number.
+HEADLAB_INLINE f32x16 times(f32x16 x, double factor) {
+  const __m512d f = _mm512_set1_pd(factor);
+  const __m512d low = _mm512_mul_pd(_mm512_cvtps_pd(_mm512_castps512_ps256(x.v)), f);
+  const __m512d high = _mm512_mul_pd(_mm512_cvtps_pd(_mm512_extractf32x8_ps(x.v, 1)), f);
+  return {_mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(low)), _mm512_cvtpd_ps(high), 1)};
+}
 HEADLAB_INLINE f32x16 sqrt(f32x16 x) { return {_mm512_sqrt_ps(x.v)}; }
 HEADLAB_INLINE f32x16 round_to_nearest(f32x16 x) {
   return {_mm512_roundscale_ps(x.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)};
@@ -213,6 +220,17 @@ HEADLAB_INLINE f32x16 fms(f32x16 a, f32x16 b, f32x16 c) {
 }
 HEADLAB_INLINE f32x16 fnma(f32x16 a, f32x16 b, f32x16 c) {
   return {_mm256_fnmadd_ps(a.lo, b.lo, c.lo), _mm256_fnmadd_ps(a.hi, b.hi, c.hi)};
+}
+namespace detail {
+HEADLAB_INLINE __m256 times(__m256 x, __m256d factor) {
+  const __m256d low = _mm256_mul_pd(_mm256_cvtps_pd(_mm256_castps256_ps128(x)), factor);
+  const __m256d high = _mm256_mul_pd(_mm256_cvtps_pd(_mm256_extractf128_ps(x, 1)), factor);
+  return _mm256_set_m128(_mm256_cvtpd_ps(high), _mm256_cvtpd_ps(low));
+}
+}  // namespace detail
+HEADLAB_INLINE f32x16 times(f32x16 x, double factor) {
+  const __m256d f = _mm256_set1_pd(factor);
+  return {detail::times(x.lo, f), detail::times(x.hi, f)};
 }
 HEADLAB_INLINE f32x16 sqrt(f32x16 x) { return {_mm256_sqrt_ps(x.lo), _mm256_sqrt_ps(x.hi)}; }
 HEADLAB_INLINE f32x16 round_to_nearest(f32x16 x) {

@@ -37,6 +37,7 @@ void AdamW::update(const Task& task, Array& values, const Array& gradients,
   factors.keep = task.decay ? 1 - task.lr * options_.weight_decay : 1;
   factors.rate = task.lr / (1 - power(options_.beta1, task.step));
   factors.root = 1 / std::sqrt(1 - power(options_.beta2, task.step));
+  factors.scale = task.scale;
   dispatch(values.dtype(), name(), [&](auto zero) {
     using T = decltype(zero);
     kernels::adamw(values.data<T>() + task.offset, gradients.data<T>() + task.offset,

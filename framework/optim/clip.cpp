@@ -61,27 +61,31 @@ double gradient_norm(const ParameterBuffer& parameters) {
   return norm_of(parameters, parameters.touched_pieces());
 }
 
-Clipping clip_gradients(ParameterBuffer& parameters, double limit) {
+Clipping clipping_of(const ParameterBuffer& parameters, double limit) {
   check(limit > 0, "clip", "the limit {} is not over 0", limit);
-  const std::vector<Piece> pieces = parameters.touched_pieces();
   Clipping result;
-  result.norm = norm_of(parameters, pieces);
+  result.norm = gradient_norm(parameters);
   result.finite = std::isfinite(result.norm);
   double factor = limit / (result.norm + 1e-6);
   if (!result.finite || factor >= 1) return result;
-  // A factor under the smallest normal number would count as zero: such gradients shrink in two steps.
-  double shrink = 1;
-  if (factor < std::numeric_limits<double>::min()) {
-    shrink = std::ldexp(1.0, -600);
-    factor = limit / (result.norm * shrink);
-  }
   result.clipped = true;
+  // A factor under the smallest normal number would count as zero: such gradients shrink in two steps.
+  if (factor < std::numeric_limits<double>::min()) {
+    result.scale.before = std::ldexp(1.0, -600);
+    factor = limit / (result.norm * result.scale.before);
+  }
+  result.scale.factor = factor;
+  return result;
+}
+
+Clipping clip_gradients(ParameterBuffer& parameters, double limit) {
+  const Clipping result = clipping_of(parameters, limit);
+  if (!result.clipped) return result;
   Array& gradients = parameters.gradients();
   dispatch(gradients.dtype(), "clip", [&](auto zero) {
     using T = decltype(zero);
-    for_pieces(pieces, [&](std::size_t, const Piece& piece) {
-      if (shrink < 1) kernels::scale(gradients.data<T>() + piece.offset, piece.size, shrink);
-      kernels::scale(gradients.data<T>() + piece.offset, piece.size, factor);
+    for_pieces(parameters.touched_pieces(), [&](std::size_t, const Piece& piece) {
+      kernels::scale(gradients.data<T>() + piece.offset, piece.size, result.scale);
     });
   });
   return result;

@@ -19,7 +19,7 @@ Optimiser::Optimiser(ParameterBuffer& parameters, std::string name, std::vector<
   }
 }
 
-void Optimiser::step(double lr) {
+void Optimiser::step(double lr, GradientScale scale) {
   check(std::isfinite(lr) && lr >= 0, name_, "lr {} is not a finite number of at least 0", lr);
   auto& segments = parameters_.segments();
   const std::vector<ParameterBuffer::Piece> pieces = parameters_.touched_pieces();
@@ -38,8 +38,8 @@ void Optimiser::step(double lr) {
   parallel_for(static_cast<std::int64_t>(pieces.size()), 1, cost, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       const ParameterBuffer::Piece& piece = pieces[static_cast<std::size_t>(i)];
-      update({piece.offset, piece.size, segments[piece.segment].decay, steps_[piece.segment], lr}, values,
-             gradients, moments_);
+      update({piece.offset, piece.size, segments[piece.segment].decay, steps_[piece.segment], lr, scale},
+             values, gradients, moments_);
     }
   });
 }

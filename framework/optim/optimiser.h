@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "framework/kernels/optimise.h"
 #include "framework/optim/parameter_buffer.h"
 
 namespace headlab {
@@ -22,7 +23,10 @@ class Optimiser {
   /// Updates every parameter that has a gradient; the others keep their value, moments and step count. A
   /// graph that still needs an updated value can no longer run backward. Does not look for NaN in the
   /// gradients: see clip_gradients(). Error: lr is negative or not finite.
-  void step(double lr);
+  ///
+  /// Gradients are used scaled, but not changed: step(lr, clipping_of(parameters, 1).scale) is
+  /// clip_gradients(parameters, 1) and step(lr) in one pass.
+  void step(double lr, GradientScale scale = {});
 
   /// Everything that the next step depends on beside values, gradients and lr: "adamw.m.NAME", "adamw.v.NAME"
   /// of the parameter's shape, "adamw.step.NAME" (i64, rank 0) for each parameter. Copies.
@@ -44,6 +48,7 @@ class Optimiser {
     bool decay;
     std::int64_t step;
     double lr;
+    GradientScale scale;
   };
   /// Updates one stretch, on the caller's thread. moments[i] has the layout of the parameters.
   virtual void update(const Task& task, Array& values, const Array& gradients,

@@ -19,7 +19,7 @@ Sgd::Sgd(ParameterBuffer& parameters, const SgdOptions& options)
 
 void Sgd::update(const Task& task, Array& values, const Array& gradients, std::vector<Array>& moments) const {
   const double keep = task.decay ? 1 - task.lr * options_.weight_decay : 1;
-  const kernels::SgdFactors factors{task.lr, options_.momentum, options_.nesterov, keep};
+  const kernels::SgdFactors factors{task.lr, options_.momentum, options_.nesterov, keep, task.scale};
   dispatch(values.dtype(), name(), [&](auto zero) {
     using T = decltype(zero);
     T* velocity = moments.empty() ? nullptr : moments[0].data<T>() + task.offset;

@@ -136,10 +136,10 @@ StepReport Training::step(std::int64_t index) {
   buffer_.clear_gradients();
   report.loss = accumulate(index, report);
   report.learning_rate = schedule_.rate(index);
-  const Clipping clipping = clip_gradients(buffer_, recipe_.clip);
+  const Clipping clipping = clipping_of(buffer_, recipe_.clip);
   report.gradient_norm = clipping.norm;
   report.skipped = !clipping.finite;
-  if (clipping.finite) optimiser_.step(report.learning_rate);
+  if (clipping.finite) optimiser_.step(report.learning_rate, clipping.scale);
   buffer_.clear_gradients();
   return report;
 }

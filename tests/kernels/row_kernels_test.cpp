@@ -88,7 +88,7 @@ std::vector<T> run(Axis axis, bool accumulate) {
   adamw(w.data(), dy.data(), m.data(), v.data(), size, {0.9, 0.99, 1e-6, 0.999, 0.02, 1.5});
   sgd(w.data(), dy.data(), m.data(), size, {0.01, 0.9, true, 0.999});
   sgd(w.data(), dy.data(), nullptr, size, {0.01});
-  scale(v.data(), size, 0.3);
+  scale(v.data(), size, {.factor = 0.3});
   for (const auto& changed : {w, m, v}) all.insert(all.end(), changed.begin(), changed.end());
   all.push_back(static_cast<T>(sum_of_squares(x.data(), size, 1)));
   return all;

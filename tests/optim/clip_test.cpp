@@ -2,8 +2,10 @@
 
 #include <cmath>
 #include <limits>
+#include <memory>
 
 #include "framework/optim/adamw.h"
+#include "framework/optim/sgd.h"
 #include "tests/optim/parameters.h"
 #include "tests/support/ops.h"
 
@@ -90,6 +92,57 @@ void non_finite() {
 TEST(Clip, ReportsANormThatIsNotFinite) {
   non_finite<float>();
   non_finite<double>();
+}
+
+// Two steps of an optimiser on clipped gradients: clipped on their own, or on the way into the step.
+template <class T>
+void expect_one_pass_to_be_two(const std::vector<T>& gradient, bool sgd) {
+  const auto run = [&](bool at_once) {
+    const OptimisedParameter w = parameter_of("w", std::vector<T>(gradient.size(), 1));
+    ParameterBuffer buffer({w, parameter_of<T>("without", {7})});
+    std::unique_ptr<Optimiser> optimiser;
+    if (sgd) {
+      optimiser = std::make_unique<Sgd>(buffer, SgdOptions{.momentum = 0.9, .nesterov = true});
+    } else {
+      optimiser = std::make_unique<AdamW>(buffer);
+    }
+    const Array given = Array::of<T>(w.tensor.shape(), gradient);
+    for (int step = 0; step < 2; ++step) {
+      buffer.clear_gradients();
+      give_gradient(w.tensor, given);
+      if (at_once) {
+        const Array before = w.tensor.grad().copy();
+        optimiser->step(0.1, clipping_of(buffer, 0.7).scale);
+        EXPECT_TRUE(same_bits(w.tensor.grad(), before));
+      } else {
+        clip_gradients(buffer, 0.7);
+        optimiser->step(0.1);
+      }
+    }
+    std::vector<Array> results{w.tensor.value()};
+    for (const auto& entry : optimiser->state()) results.push_back(entry.second);
+    return results;
+  };
+  const std::vector<Array> apart = run(false);
+  const std::vector<Array> together = run(true);
+  for (std::size_t i = 0; i < apart.size(); ++i) EXPECT_TRUE(same_bits(apart[i], together[i])) << i;
+}
+TEST(Clip, OnTheWayIntoAStepGivesTheSameBits) {
+  for (const std::int64_t size : {0, 1, 17, 16'411, 40'009}) {
+    const Array random = random_array({size}, 3);
+    const std::span<const double> values = random.values<double>();
+    for (const bool sgd : {false, true}) {
+      expect_one_pass_to_be_two(std::vector<double>(values.begin(), values.end()), sgd);
+      std::vector<float> floats;
+      for (const double value : values) floats.push_back(static_cast<float>(value));
+      expect_one_pass_to_be_two(floats, sgd);
+    }
+  }
+  for (const bool sgd : {false, true}) {
+    expect_one_pass_to_be_two<double>({1e308, -1e308, 3}, sgd);
+    expect_one_pass_to_be_two<float>({3e38F, -3e38F, 1e-44F, 1e-30F}, sgd);
+    expect_one_pass_to_be_two<float>({0.1F, 0.2F}, sgd);  // under the limit
+  }
 }
 
 TEST(Clip, ErrorsNameTheLimit) {
