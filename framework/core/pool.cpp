@@ -8,7 +8,7 @@
 #include <mutex>
 #include <vector>
 
-#include <sys/mman.h>
+#include "framework/core/huge_memory.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define HEADLAB_ASAN 1
@@ -29,6 +29,7 @@ struct Header {
   std::int64_t bytes;     // as asked for
   std::int64_t capacity;  // as allocated, header excluded
   int size_class;
+  Slab* slab;  // that it was cut from, or null
 };
 constexpr std::int64_t alignment = 64;
 static_assert(sizeof(Header) <= alignment);
@@ -55,6 +56,7 @@ std::int64_t capacity_of(int size_class) {
 struct Pool {
   std::mutex mutex;
   std::array<std::vector<void*>, classes> free;
+  Slabs slabs;
   Counters counters;
 };
 // Never destroyed: arrays with static lifetime may outlive any order of destruction.
@@ -71,28 +73,40 @@ void poison_fresh([[maybe_unused]] void* block, [[maybe_unused]] std::int64_t by
 #endif
 }
 
-void trim_locked(Pool& pool) noexcept {
-  for (auto& blocks : pool.free) {
-    for (void* block : blocks) {
+void free_block(void* block) {
 #ifdef HEADLAB_ASAN
-      ASAN_UNPOISON_MEMORY_REGION(block, static_cast<std::size_t>(header_of(block)->capacity));
+  ASAN_UNPOISON_MEMORY_REGION(block, static_cast<std::size_t>(header_of(block)->capacity));
 #endif
-      std::free(header_of(block));
-    }
-    blocks.clear();
-  }
-  pool.counters.cached_bytes = 0;
+  std::free(header_of(block));
 }
 
-// Large blocks ask for 2 MiB pages: with 4 KiB ones a walk through memory waits for addresses, not for data.
-void* fresh(std::int64_t capacity) {
-  constexpr std::int64_t huge_page = std::int64_t{2} << 20;
+void trim_locked(Pool& pool) noexcept {
+  for (auto& blocks : pool.free) {
+    // A slab goes as a whole or not at all: blocks beside living ones stay for reuse.
+    const auto stays = [](void* block) {
+      const Slab* slab = header_of(block)->slab;
+      return slab != nullptr && slab->cached < slab->blocks;
+    };
+    const auto end = std::partition(blocks.begin(), blocks.end(), stays);
+    for (auto block = end; block != blocks.end(); ++block) {
+      pool.counters.cached_bytes -= header_of(*block)->capacity;
+      if (header_of(*block)->slab == nullptr) free_block(*block);
+    }
+    blocks.erase(end, blocks.end());
+  }
+  pool.slabs.free_unused();
+}
+
+// Memory for a header and a block after it, and the slab it lies in.
+Slabs::Cut fresh([[maybe_unused]] Pool& pool, std::int64_t capacity) {
   const std::int64_t bytes = capacity + alignment;
-  if (bytes < 2 * huge_page) return std::aligned_alloc(alignment, static_cast<std::size_t>(bytes));
-  const auto whole = static_cast<std::size_t>((bytes + huge_page - 1) / huge_page * huge_page);
-  void* raw = std::aligned_alloc(static_cast<std::size_t>(huge_page), whole);
-  if (raw) madvise(raw, whole, MADV_HUGEPAGE);  // a wish: without them all works as well
-  return raw;
+#ifdef HEADLAB_ASAN  // each block by itself, so that a step over its end is seen
+  return {std::aligned_alloc(alignment, static_cast<std::size_t>(bytes)), nullptr};
+#else
+  if (bytes > Slabs::most_bytes) return {huge_memory(bytes), nullptr};
+  const std::lock_guard lock(pool.mutex);
+  return pool.slabs.cut(bytes);
+#endif
 }
 
 }  // namespace
@@ -111,6 +125,7 @@ void* allocate(std::int64_t bytes) {
       block = blocks.back();
       blocks.pop_back();
       pool.counters.cached_bytes -= capacity;
+      if (Slab* slab = header_of(block)->slab) --slab->cached;
     } else {
       ++pool.counters.from_system;
     }
@@ -120,15 +135,16 @@ void* allocate(std::int64_t bytes) {
     ASAN_UNPOISON_MEMORY_REGION(block, static_cast<std::size_t>(capacity));
 #endif
   } else {
-    void* raw = fresh(capacity);
-    if (!raw) {
+    Slabs::Cut raw = fresh(pool, capacity);
+    if (!raw.memory) {
       trim();
-      raw = fresh(capacity);
-      if (!raw) return nullptr;
+      raw = fresh(pool, capacity);
+      if (!raw.memory) return nullptr;
     }
-    block = static_cast<char*>(raw) + alignment;
+    block = static_cast<char*>(raw.memory) + alignment;
+    header_of(block)->slab = raw.slab;
   }
-  *header_of(block) = {bytes, capacity, size_class};
+  *header_of(block) = {bytes, capacity, size_class, header_of(block)->slab};
   poison_fresh(block, bytes);
   const std::lock_guard lock(pool.mutex);
   ++pool.counters.live_blocks;
@@ -151,18 +167,16 @@ void release(void* block) noexcept {
   const std::lock_guard lock(pool.mutex);
   --pool.counters.live_blocks;
   pool.counters.live_bytes -= bytes;
-  if (pool.counters.cached_bytes + capacity > cache_limit) {
-#ifdef HEADLAB_ASAN
-    ASAN_UNPOISON_MEMORY_REGION(block, static_cast<std::size_t>(capacity));
-#endif
-    std::free(header);
+  if (header->slab == nullptr && pool.counters.cached_bytes + capacity > cache_limit) {
+    free_block(block);
     return;
   }
   try {
     pool.free[static_cast<std::size_t>(size_class)].push_back(block);
     pool.counters.cached_bytes += capacity;
+    if (header->slab != nullptr) ++header->slab->cached;
   } catch (...) {
-    std::free(header);
+    if (header->slab == nullptr) free_block(block);  // else it is lost until the process ends
   }
 }
 

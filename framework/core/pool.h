@@ -23,7 +23,7 @@ void release(void* block) noexcept;
 
 Counters counters();
 void reset_peak();
-/// Gives all cached blocks back to the system.
+/// Gives cached blocks back to the system: all of them, except small ones that lie beside blocks in use.
 void trim() noexcept;
 
 }  // namespace headlab::pool

@@ -1,43 +1,15 @@
 #include "framework/kernels/gemm.h"
 
 #include <algorithm>
-#include <array>
-#include <type_traits>
-#include <utility>
+#include <optional>
 
 #include "framework/core/check.h"
 #include "framework/core/parallel.h"
-#include "framework/core/pool.h"
-#include "framework/kernels/gemm_tile.h"
+#include "framework/kernels/gemm_multiply.h"
+#include "framework/kernels/scratch.h"
 
 namespace headlab::kernels {
 namespace {
-
-// Most rows of A packed at a time: with gemm_block_k columns they stay in a second-level cache.
-constexpr std::int64_t most_rows = 768;
-// Most tiles computed at a time; between them the next panel of B is asked for.
-constexpr std::int64_t most_tiles = 8;
-
-/// Memory for packed operands: on the stack where little is needed, else from the pool.
-class Scratch {
- public:
-  explicit Scratch(std::int64_t floats) {
-    if (floats <= static_cast<std::int64_t>(small_.size())) return;
-    const std::int64_t bytes = floats * static_cast<std::int64_t>(sizeof(float));
-    block_ = pool::allocate(bytes);
-    check(block_ != nullptr, "gemm", "out of memory for {} bytes of scratch", bytes);
-  }
-  ~Scratch() {
-    if (block_ != nullptr) pool::release(block_);
-  }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  float* data() { return block_ != nullptr ? static_cast<float*>(block_) : small_.data(); }
-
- private:
-  alignas(64) std::array<float, 4096> small_;  // left uninitialised
-  void* block_ = nullptr;
-};
 
 template <class Number>
 void validate(Transpose transpose_a, Transpose transpose_b, std::int64_t m, std::int64_t n, std::int64_t k,
@@ -51,138 +23,21 @@ void validate(Transpose transpose_a, Transpose transpose_b, std::int64_t m, std:
   check(beta == Number{0} || beta == Number{1}, "gemm", "beta {} is neither 0 nor 1", beta);
 }
 
-/// Heights of tiles that cover `rows` rows: as equal as can be, at most tile_rows.
-class Heights {
- public:
-  explicit Heights(std::int64_t rows)
-      : count_((rows + detail::tile_rows - 1) / detail::tile_rows),
-        low_(rows / count_),
-        higher_(rows % count_) {}
-  std::int64_t count() const { return count_; }
-  std::int64_t height(std::int64_t tile) const { return low_ + (tile < higher_ ? 1 : 0); }
-  /// Tiles of one height from this one on.
-  std::int64_t alike(std::int64_t tile) const { return (tile < higher_ ? higher_ : count_) - tile; }
-
- private:
-  std::int64_t count_, low_, higher_;  // the first higher_ tiles have one row more
-};
-
-using detail::Edge;
-using detail::LayoutA;
-/// [edge] for one width of tile. Masks cost nothing with AVX-512, so there every tile has them.
-using Edges = std::array<detail::TileFunctions, 3>;
-template <int vectors, LayoutA layout>
-constexpr Edges edges() {
-  constexpr bool plain = !HEADLAB_AVX512 && vectors <= detail::tile_vectors;
-  constexpr Edge whole = plain ? Edge::none : Edge::masked;
-  constexpr Edge half = plain ? Edge::low : Edge::masked;
-  return {detail::tile_functions<vectors, layout, whole>(),
-          detail::tile_functions<vectors, layout, Edge::masked>(),
-          detail::tile_functions<vectors, layout, half>()};
-}
-template <LayoutA layout, int... i>
-constexpr std::array<Edges, sizeof...(i)> widths(std::integer_sequence<int, i...>) {
-  return {edges<i + 1, layout>()...};
-}
-/// [layout of A][vectors - 1][edge][rows]
-constexpr std::array tile_table = {
-    widths<LayoutA::rows>(std::make_integer_sequence<int, detail::one_row_vectors>{}),
-    widths<LayoutA::columns>(std::make_integer_sequence<int, detail::one_row_vectors>{})};
-
-struct Product {
-  bool transposed_a, transposed_b;
-  std::int64_t m, n, k;
-  const float* a;
-  std::int64_t lda;
-  const float* b;
-  std::int64_t ldb;
-  bool keep;
-  float* c;
-  std::int64_t ldc;
-
-  const float* at_a(std::int64_t i, std::int64_t l) const {
-    return a + (transposed_a ? l * lda + i : i * lda + l);
-  }
-  const float* at_b(std::int64_t l, std::int64_t j) const {
-    return b + (transposed_b ? j * ldb + l : l * ldb + j);
-  }
-};
-
-void multiply(const Product& p) {
-  // Packing is worth its price where many tiles read what is packed, or where rows lie so far apart that they
-  // share sets of the cache (measured).
-  const auto far_apart = [](std::int64_t step) { return step % 1024 == 0; };
-  const bool pack_b = p.transposed_b || p.m > 256 || (far_apart(p.ldb) && p.m > 4 * detail::tile_rows);
-  const bool pack_a = p.m > detail::few_rows && (p.n > 15 * detail::tile_columns ||
-                                                 (far_apart(p.lda) && p.n > 3 * detail::tile_columns));
-  const LayoutA layout = pack_a || p.transposed_a ? LayoutA::columns : LayoutA::rows;
-  const std::int64_t most_depth = std::min(p.k, gemm_block_k);
-  const std::int64_t panel_columns =
-      std::min(lanes * (p.transposed_b ? detail::tile_vectors : detail::widest(p.m)),
-               (p.n + lanes - 1) / lanes * lanes);
-  const std::int64_t panel = pack_b ? most_depth * panel_columns : 0;
-  const std::int64_t row_blocks = (p.m + most_rows - 1) / most_rows;
-  const std::int64_t block_rows = (p.m + row_blocks - 1) / row_blocks;
-  Scratch scratch(panel + (pack_a ? block_rows * most_depth + lanes : 0));
-  float* const packed_b = scratch.data();
-  float* const packed_a = packed_b + panel;
-
-  for (std::int64_t first_row = 0; first_row < p.m; first_row += block_rows) {
-    const Heights heights(std::min(block_rows, p.m - first_row));
-    for (std::int64_t first_k = 0; first_k < p.k; first_k += gemm_block_k) {
-      const std::int64_t depth = std::min(gemm_block_k, p.k - first_k);
-      if (pack_a) {
-        std::int64_t row = 0;
-        for (std::int64_t tile = 0; tile < heights.count(); ++tile) {
-          detail::pack_a(p.transposed_a, p.at_a(first_row + row, first_k), p.lda, heights.height(tile), depth,
-                         packed_a + row * depth);
-          row += heights.height(tile);
-        }
-      }
-      for (std::int64_t column = 0; column < p.n; column += panel_columns) {
-        const std::int64_t columns = std::min(panel_columns, p.n - column);
-        const std::int64_t vectors = (columns + lanes - 1) / lanes;
-        const std::int64_t last = columns - (vectors - 1) * lanes;
-        const std::int64_t next = column + panel_columns;
-        if (pack_b) {
-          detail::pack_b(p.transposed_b, p.at_b(first_k, column), p.ldb, columns, depth, packed_b,
-                         vectors * lanes);
-        }
-        const Edge edge = last == lanes ? Edge::none : last > lanes / 2 ? Edge::masked : Edge::low;
-        const auto& functions =
-            tile_table[static_cast<std::size_t>(layout)][vectors - 1][static_cast<std::size_t>(edge)];
-        std::int64_t row = 0, count = 0;
-        for (std::int64_t tile = 0; tile < heights.count(); tile += count) {
-          const std::int64_t height = heights.height(tile);
-          count = std::min(heights.alike(tile), most_tiles);
-          if (pack_b && next < p.n) {
-            detail::prefetch_b(p.transposed_b, p.at_b(first_k, next), p.ldb,
-                               std::min(panel_columns, p.n - next), depth, tile, tile + count,
-                               heights.count());
-          }
-          functions[height]({.count = count,
-                             .a = pack_a ? packed_a + row * depth : p.at_a(first_row + row, first_k),
-                             .a_step = pack_a ? height : p.lda,
-                             .a_next = height * (pack_a           ? depth
-                                                 : p.transposed_a ? 1
-                                                                  : p.lda),
-                             .b = pack_b ? packed_b : p.at_b(first_k, column),
-                             .b_step = pack_b ? vectors * lanes : p.ldb,
-                             .depth = depth,
-                             .c = p.c + (first_row + row) * p.ldc + column,
-                             .c_step = p.ldc,
-                             .accumulate = p.keep || first_k > 0,
-                             .last = first_lanes(last)});
-          row += count * height;
-        }
-      }
-    }
-  }
-}
+using detail::Packed;
+using detail::Product;
+using detail::Region;
+using detail::RowTiles;
 
 template <class Number>
 void clear(std::int64_t m, std::int64_t n, Number* c, std::int64_t ldc) {
   for (std::int64_t i = 0; i < m; ++i) std::fill_n(c + i * ldc, n, Number{0});
+}
+
+/// Every row of C becomes `row`, or zeros without one.
+template <class Number>
+void start_with(const Number* row, std::int64_t m, std::int64_t n, Number* c, std::int64_t ldc) {
+  if (row == nullptr) return clear(m, n, c, ldc);
+  for (std::int64_t i = 0; i < m; ++i) std::copy_n(row, n, c + i * ldc);
 }
 
 /// Row i of C at a time; B transposed is read by strides: f64 serves checks, not training.
@@ -203,71 +58,114 @@ void multiply_plainly(bool transposed_a, bool transposed_b, std::int64_t m, std:
   }
 }
 
-template <class Number>
-void run(Transpose transpose_a, Transpose transpose_b, std::int64_t m, std::int64_t n, std::int64_t k,
-         const Number* a, std::int64_t lda, const Number* b, std::int64_t ldb, Number beta, Number* c,
-         std::int64_t ldc) {
-  validate(transpose_a, transpose_b, m, n, k, lda, ldb, beta, ldc);
-  if (m == 0 || n == 0) return;
-  const bool keep = beta != Number{0};
-  if (k == 0) {
-    if (!keep) clear(m, n, c, ldc);
-    return;
-  }
-  const bool transposed_a = transpose_a == Transpose::yes, transposed_b = transpose_b == Transpose::yes;
-  const FlushToZero flush;
-  if constexpr (std::is_same_v<Number, float>) {
-    multiply({transposed_a, transposed_b, m, n, k, a, lda, b, ldb, keep, c, ldc});
-  } else {
-    multiply_plainly(transposed_a, transposed_b, m, n, k, a, lda, b, ldb, keep, c, ldc);
-  }
-}
-
-/// Blocks of C for separate threads, from the shape alone: about 1/32 of the work each, but not so small that
-/// packing is done over and over.
-struct Blocks {
-  std::int64_t rows, columns;
+/// How a product is cut for several threads, from its shape alone.
+struct Plan {
+  std::int64_t down, across;         ///< blocks of C
+  std::int64_t tiles_high, columns;  ///< of one block
+  std::int64_t depth;                ///< steps of k packed at a time
+  bool pack_a, pack_b;               ///< beforehand, once for all blocks
 };
-Blocks blocks_for(std::int64_t m, std::int64_t n, std::int64_t k) {
-  Blocks blocks{m, n};
+Plan plan_for(const Product& p, const RowTiles& tiles) {
+  constexpr std::int64_t panel = detail::panel_width;
   const auto flops = [&](std::int64_t rows, std::int64_t columns) {
-    return 2.0 * static_cast<double>(rows) * static_cast<double>(columns) * static_cast<double>(k);
+    return 2.0 * static_cast<double>(rows) * static_cast<double>(columns) * static_cast<double>(p.k);
   };
-  const double target = std::max(2e6, flops(m, n) / 32);
-  const auto halve = [](std::int64_t size, std::int64_t unit) { return (size / 2 + unit - 1) / unit * unit; };
-  while (flops(blocks.rows, blocks.columns) > target) {
-    if (blocks.rows >= 128 && (blocks.rows >= 256 || blocks.columns < 512)) {
-      blocks.rows = halve(blocks.rows, 2);
-    } else if (blocks.columns >= 128) {
-      blocks.columns = halve(blocks.columns, detail::tile_columns);
+  // About 1/32 of the work each, in blocks as square as can be, but not so small that a thread's start costs
+  // more.
+  const double target = std::max(2e6, flops(p.m, p.n) / 32);
+  std::int64_t rows = p.m, columns = p.n;
+  while (flops(rows, columns) > target) {
+    const bool lower = rows >= 64, narrower = columns >= 2 * panel;
+    if (narrower && (columns >= rows || !lower)) {
+      columns = (columns / 2 + panel - 1) / panel * panel;
+    } else if (lower) {
+      rows = (rows + 1) / 2;
     } else {
       break;
     }
   }
-  return blocks;
+  Plan plan{};
+  plan.down = std::max<std::int64_t>(1, p.m / rows);
+  plan.tiles_high = (tiles.count() + plan.down - 1) / plan.down;
+  plan.down = (tiles.count() + plan.tiles_high - 1) / plan.tiles_high;
+  plan.columns = columns;
+  plan.across = (p.n + columns - 1) / columns;
+  // What several blocks read is packed once. What one block alone reads it packs itself, when it needs it.
+  plan.pack_b = plan.down > 1;
+  plan.pack_a = plan.across > 1 && p.m > 3 && p.n >= 4 * panel;
+  // Both stay in a third-level cache.
+  constexpr std::int64_t most_packed = std::int64_t{1} << 21;
+  const std::int64_t step = (plan.pack_a ? p.m : 0) + (plan.pack_b ? p.n : 0);
+  plan.depth = most_packed / std::max<std::int64_t>(step, 1) / gemm_block_k * gemm_block_k;
+  plan.depth = std::min(std::max(plan.depth, gemm_block_k), p.k);
+  return plan;
 }
 
-template <class Number>
-void run_parallel(Transpose transpose_a, Transpose transpose_b, std::int64_t m, std::int64_t n,
-                  std::int64_t k, const Number* a, std::int64_t lda, const Number* b, std::int64_t ldb,
-                  Number beta, Number* c, std::int64_t ldc) {
-  validate(transpose_a, transpose_b, m, n, k, lda, ldb, beta, ldc);
-  if (m == 0 || n == 0) return;
-  const Blocks blocks = blocks_for(m, n, k);
-  const std::int64_t down = (m + blocks.rows - 1) / blocks.rows;
-  const std::int64_t across = (n + blocks.columns - 1) / blocks.columns;
-  // The cost model's 16 operations per nanosecond are those of a plain loop; these are several times faster.
-  constexpr double speedup = sizeof(Number) == 4 ? 6 : 0.5;
-  const double flops = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
-  const Cost cost{.flops = flops / speedup / static_cast<double>(down * across)};
-  parallel_for(down * across, 1, cost, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t block = begin; block < end; ++block) {
-      const std::int64_t row = block / across * blocks.rows, column = block % across * blocks.columns;
-      run(transpose_a, transpose_b, std::min(blocks.rows, m - row), std::min(blocks.columns, n - column), k,
-          a + (transpose_a == Transpose::yes ? row : row * lda), lda,
-          b + (transpose_b == Transpose::yes ? column * ldb : column), ldb, beta, c + row * ldc + column,
-          ldc);
+/// Packs op(A) into `a` and op(B) into `b` where they are wanted.
+void pack(const Product& p, const RowTiles& tiles, const Region& all, float* a, float* b) {
+  constexpr std::int64_t tiles_at_once = 4;
+  const std::int64_t row_pieces = a ? (tiles.count() + tiles_at_once - 1) / tiles_at_once : 0;
+  const std::int64_t column_pieces = b ? (p.n + detail::panel_width - 1) / detail::panel_width : 0;
+  const std::int64_t floats = ((a ? p.m : 0) + (b ? p.n : 0)) * (all.last_k - all.first_k);
+  const Cost cost{.bytes = 8 * static_cast<double>(floats) / static_cast<double>(row_pieces + column_pieces)};
+  parallel_for(row_pieces + column_pieces, 1, cost, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t piece = begin; piece < end; ++piece) {
+      Region part = all;
+      if (piece < row_pieces) {
+        part.first_tile = piece * tiles_at_once;
+        part.last_tile = std::min(part.first_tile + tiles_at_once, tiles.count());
+        detail::pack_rows(p, tiles, part, a);
+      } else {
+        part.first_column = (piece - row_pieces) * detail::panel_width;
+        part.last_column = std::min(part.first_column + detail::panel_width, p.n);
+        detail::pack_columns(p, part, b);
+      }
     }
+  });
+}
+
+void multiply_parallel(const Product& p, const GemmFinish& finish) {
+  // The cost model's 16 operations per nanosecond are those of a plain loop; these are several times faster.
+  constexpr double faster_than_plain_loops = 6;
+  const RowTiles tiles(p.m);
+  const Plan plan = plan_for(p, tiles);
+  std::optional<Scratch> a, b;
+  if (plan.pack_a) a.emplace(detail::packed_a_size(p, plan.depth));
+  if (plan.pack_b) b.emplace(detail::packed_b_size(p, plan.depth));
+  float* const packed_a = a ? a->data() : nullptr;
+  float* const packed_b = b ? b->data() : nullptr;
+  for (std::int64_t first_k = 0; first_k < p.k; first_k += plan.depth) {
+    const Region all{0, tiles.count(), 0, p.n, first_k, std::min(p.k, first_k + plan.depth)};
+    if (a || b) pack(p, tiles, all, packed_a, packed_b);
+    const std::int64_t blocks = plan.down * plan.across;
+    const double products = static_cast<double>(p.m) * static_cast<double>(p.n) *
+                            static_cast<double>(all.last_k - first_k) / static_cast<double>(blocks);
+    const Cost cost{.flops = 2 * products / faster_than_plain_loops};
+    parallel_for(blocks, 1, cost, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t block = begin; block < end; ++block) {
+        Region part = all;
+        part.first_tile = block / plan.across * plan.tiles_high;
+        part.last_tile = std::min(part.first_tile + plan.tiles_high, tiles.count());
+        part.first_column = block % plan.across * plan.columns;
+        part.last_column = std::min(part.first_column + plan.columns, p.n);
+        detail::multiply(p, tiles, part, {packed_a, packed_b});
+        if (!finish || part.last_k < p.k) continue;
+        const std::int64_t row = tiles.first_row(part.first_tile);
+        finish({row, tiles.first_row(part.last_tile) - row, part.first_column,
+                part.last_column - part.first_column});
+      }
+    });
+  }
+}
+
+/// The f64 product in blocks of rows.
+void multiply_plainly_parallel(bool transposed_a, bool transposed_b, std::int64_t m, std::int64_t n,
+                               std::int64_t k, const double* a, std::int64_t lda, const double* b,
+                               std::int64_t ldb, bool keep, double* c, std::int64_t ldc) {
+  const Cost cost{.flops = 4 * static_cast<double>(n) * static_cast<double>(k)};
+  parallel_for(m, 16, cost, [&](std::int64_t begin, std::int64_t end) {
+    multiply_plainly(transposed_a, transposed_b, end - begin, n, k, a + (transposed_a ? begin : begin * lda),
+                     lda, b, ldb, keep, c + begin * ldc, ldc);
   });
 }
 
@@ -276,22 +174,85 @@ void run_parallel(Transpose transpose_a, Transpose transpose_b, std::int64_t m, 
 void gemm(Transpose transpose_a, Transpose transpose_b, std::int64_t m, std::int64_t n, std::int64_t k,
           const float* a, std::int64_t lda, const float* b, std::int64_t ldb, float beta, float* c,
           std::int64_t ldc) {
-  run(transpose_a, transpose_b, m, n, k, a, lda, b, ldb, beta, c, ldc);
+  validate(transpose_a, transpose_b, m, n, k, lda, ldb, beta, ldc);
+  if (m == 0 || n == 0) return;
+  if (k == 0) {
+    if (beta == 0) clear(m, n, c, ldc);
+    return;
+  }
+  const FlushToZero flush;
+  const Product p{transpose_a == Transpose::yes,
+                  transpose_b == Transpose::yes,
+                  m,
+                  n,
+                  k,
+                  a,
+                  lda,
+                  b,
+                  ldb,
+                  c,
+                  ldc,
+                  beta == 0 ? nullptr : c,
+                  ldc};
+  const RowTiles tiles(m);
+  detail::multiply(p, tiles, {0, tiles.count(), 0, n, 0, k}, {});
 }
+
 void gemm_parallel(Transpose transpose_a, Transpose transpose_b, std::int64_t m, std::int64_t n,
                    std::int64_t k, const float* a, std::int64_t lda, const float* b, std::int64_t ldb,
                    float beta, float* c, std::int64_t ldc) {
-  run_parallel(transpose_a, transpose_b, m, n, k, a, lda, b, ldb, beta, c, ldc);
+  validate(transpose_a, transpose_b, m, n, k, lda, ldb, beta, ldc);
+  if (m == 0 || n == 0) return;
+  if (k == 0) {
+    if (beta == 0) clear(m, n, c, ldc);
+    return;
+  }
+  multiply_parallel({transpose_a == Transpose::yes, transpose_b == Transpose::yes, m, n, k, a, lda, b, ldb, c,
+                     ldc, beta == 0 ? nullptr : c, ldc},
+                    {});
 }
+
+void gemm_bias_parallel(Transpose transpose_a, Transpose transpose_b, std::int64_t m, std::int64_t n,
+                        std::int64_t k, const float* a, std::int64_t lda, const float* b, std::int64_t ldb,
+                        const float* bias, float* c, std::int64_t ldc, const GemmFinish& finish) {
+  validate(transpose_a, transpose_b, m, n, k, lda, ldb, 0.0F, ldc);
+  if (m == 0 || n == 0) return;
+  if (k == 0) {
+    start_with(bias, m, n, c, ldc);
+    if (finish) finish({0, m, 0, n});
+    return;
+  }
+  multiply_parallel({transpose_a == Transpose::yes, transpose_b == Transpose::yes, m, n, k, a, lda, b, ldb, c,
+                     ldc, bias, 0},
+                    finish);
+}
+
 void gemm(Transpose transpose_a, Transpose transpose_b, std::int64_t m, std::int64_t n, std::int64_t k,
           const double* a, std::int64_t lda, const double* b, std::int64_t ldb, double beta, double* c,
           std::int64_t ldc) {
-  run(transpose_a, transpose_b, m, n, k, a, lda, b, ldb, beta, c, ldc);
+  validate(transpose_a, transpose_b, m, n, k, lda, ldb, beta, ldc);
+  const FlushToZero flush;
+  multiply_plainly(transpose_a == Transpose::yes, transpose_b == Transpose::yes, m, n, k, a, lda, b, ldb,
+                   beta != 0, c, ldc);
 }
+
 void gemm_parallel(Transpose transpose_a, Transpose transpose_b, std::int64_t m, std::int64_t n,
                    std::int64_t k, const double* a, std::int64_t lda, const double* b, std::int64_t ldb,
                    double beta, double* c, std::int64_t ldc) {
-  run_parallel(transpose_a, transpose_b, m, n, k, a, lda, b, ldb, beta, c, ldc);
+  validate(transpose_a, transpose_b, m, n, k, lda, ldb, beta, ldc);
+  multiply_plainly_parallel(transpose_a == Transpose::yes, transpose_b == Transpose::yes, m, n, k, a, lda, b,
+                            ldb, beta != 0, c, ldc);
+}
+
+void gemm_bias_parallel(Transpose transpose_a, Transpose transpose_b, std::int64_t m, std::int64_t n,
+                        std::int64_t k, const double* a, std::int64_t lda, const double* b, std::int64_t ldb,
+                        const double* bias, double* c, std::int64_t ldc, const GemmFinish& finish) {
+  validate(transpose_a, transpose_b, m, n, k, lda, ldb, 0.0, ldc);
+  if (m == 0 || n == 0) return;
+  start_with(bias, m, n, c, ldc);
+  multiply_plainly_parallel(transpose_a == Transpose::yes, transpose_b == Transpose::yes, m, n, k, a, lda, b,
+                            ldb, true, c, ldc);
+  if (finish) finish({0, m, 0, n});
 }
 
 }  // namespace headlab::kernels

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 namespace headlab::kernels {
 
@@ -30,6 +31,34 @@ void gemm_parallel(Transpose transpose_a, Transpose transpose_b, std::int64_t m,
                    std::int64_t k, const float* a, std::int64_t lda, const float* b, std::int64_t ldb,
                    float beta, float* c, std::int64_t ldc);
 
+/// A rectangle of C.
+struct GemmBlock {
+  std::int64_t row, rows, column, columns;
+};
+/// A function object called with a GemmBlock, or nothing. It does not own what it calls.
+class GemmFinish {
+ public:
+  GemmFinish() = default;
+  template <class F>
+  requires(!std::is_same_v<F, GemmFinish>)
+      GemmFinish(const F& f)  // implicit: a lambda is passed where this is asked for
+      : object_(&f),
+        call_([](const void* object, const GemmBlock& block) { (*static_cast<const F*>(object))(block); }) {}
+  explicit operator bool() const { return call_ != nullptr; }
+  void operator()(const GemmBlock& block) const { call_(object_, block); }
+
+ private:
+  const void* object_ = nullptr;
+  void (*call_)(const void*, const GemmBlock&) = nullptr;
+};
+
+/// C = op(A)·op(B) with every row added to the same row `bias` [n] (null: none): the bits of beta = 1 on a C
+/// whose rows are the bias. `finish` is called once for each block of C, when the block is complete and on
+/// the thread that has it in its cache; the blocks depend on the shape alone. It must not throw.
+void gemm_bias_parallel(Transpose transpose_a, Transpose transpose_b, std::int64_t m, std::int64_t n,
+                        std::int64_t k, const float* a, std::int64_t lda, const float* b, std::int64_t ldb,
+                        const float* bias, float* c, std::int64_t ldc, const GemmFinish& finish = {});
+
 /// In f64, to check gradients with: plain loops, k ascending, product and sum rounded one by one.
 void gemm(Transpose transpose_a, Transpose transpose_b, std::int64_t m, std::int64_t n, std::int64_t k,
           const double* a, std::int64_t lda, const double* b, std::int64_t ldb, double beta, double* c,
@@ -37,5 +66,8 @@ void gemm(Transpose transpose_a, Transpose transpose_b, std::int64_t m, std::int
 void gemm_parallel(Transpose transpose_a, Transpose transpose_b, std::int64_t m, std::int64_t n,
                    std::int64_t k, const double* a, std::int64_t lda, const double* b, std::int64_t ldb,
                    double beta, double* c, std::int64_t ldc);
+void gemm_bias_parallel(Transpose transpose_a, Transpose transpose_b, std::int64_t m, std::int64_t n,
+                        std::int64_t k, const double* a, std::int64_t lda, const double* b, std::int64_t ldb,
+                        const double* bias, double* c, std::int64_t ldc, const GemmFinish& finish = {});
 
 }  // namespace headlab::kernels

@@ -52,8 +52,9 @@ struct Tiles {
   std::int64_t depth;  ///< 1 … gemm_block_k
   float* c;
   std::int64_t c_step;
-  bool accumulate;  ///< add to C instead of overwriting it
-  mask16 last;      ///< columns that exist in the last vector
+  const float* start;  ///< what the sums are added to: C itself, a row for all rows, or nothing (null)
+  std::int64_t start_step;
+  mask16 last;  ///< columns that exist in the last vector
 };
 
 /// body(0), …, body(n - 1), with the numbers known to the compiler.
@@ -69,8 +70,10 @@ template <int rows, int vectors, LayoutA layout, Edge edge>
 void multiply_tiles(const Tiles& tiles) {
   const std::int64_t a_step = tiles.a_step, b_step = tiles.b_step, c_step = tiles.c_step;
   const mask16 last = tiles.last;
-  const bool accumulate = tiles.accumulate;
+  const std::int64_t start_step = tiles.start_step;
   float* c = tiles.c;
+  const float* start = tiles.start;
+  const bool accumulate = start != nullptr;
   for (std::int64_t tile = 0; tile < tiles.count; ++tile, c += rows * c_step) {
     const float* a = tiles.a + tile * tiles.a_next;
     const float* b = tiles.b;
@@ -103,14 +106,16 @@ void multiply_tiles(const Tiles& tiles) {
     unrolled<rows>([&](auto i) __attribute__((always_inline)) {
       unrolled<vectors>([&](auto j) __attribute__((always_inline)) {
         float* to = c + i * c_step + lanes * j;
+        const float* from = start + i * start_step + lanes * j;
         if constexpr (edge == Edge::none || j < vectors - 1) {
-          store(to, accumulate ? load(to) + sum[i][j] : sum[i][j]);
+          store(to, accumulate ? load(from) + sum[i][j] : sum[i][j]);
         } else {
-          const f32x16 x = accumulate ? load_masked(to, last, 0.0F) + sum[i][j] : sum[i][j];
+          const f32x16 x = accumulate ? load_masked(from, last, 0.0F) + sum[i][j] : sum[i][j];
           edge == Edge::low ? store_low_masked(to, x, last) : store_masked(to, x, last);
         }
       });
     });
+    if (accumulate) start += rows * start_step;
   }
 }
 
@@ -126,16 +131,21 @@ constexpr TileFunctions tile_functions() {
   (std::make_integer_sequence<int, most_rows(vectors)>{});
 }
 
-/// `rows` ≤ tile_rows rows of op(A), `depth` long, become to[k·rows + i]. Writes up to 16 floats past the
-/// end.
+/// `rows` ≤ tile_rows rows of op(A), `depth` long, become to[k·rows + i].
 inline void pack_a(bool transposed, const float* a, std::int64_t lda, std::int64_t rows, std::int64_t depth,
                    float* to) {
+  // Whole vectors are written, and what they spoil is written again; the last ones would reach past the end,
+  // where another thread may have packed already.
+  const std::int64_t whole = std::max<std::int64_t>(0, depth - (lanes - 1) / rows);
   if (transposed) {
     const mask16 wanted = first_lanes(rows);
-    for (std::int64_t k = 0; k < depth; ++k) store(to + k * rows, load_masked(a + k * lda, wanted, 0.0F));
-    return;
+    for (std::int64_t k = 0; k < whole; ++k) store(to + k * rows, load_masked(a + k * lda, wanted, 0.0F));
+  } else {
+    transpose(a, lda, rows, whole, to, rows);
   }
-  transpose(a, lda, rows, depth, to, rows);
+  for (std::int64_t k = whole; k < depth; ++k) {
+    for (std::int64_t i = 0; i < rows; ++i) to[k * rows + i] = transposed ? a[k * lda + i] : a[i * lda + k];
+  }
 }
 
 /// `columns` columns of op(B), `depth` long, become to[k·width + j], width a multiple of 16. What

@@ -26,10 +26,9 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   Array y(x.shape().with(-1, out), x.dtype());
   dispatch(x.dtype(), "linear", [&](auto zero) {
     using T = decltype(zero);
-    // The product is added to the bias: one pass over y less than adding the bias to the product.
-    if (bias) kernels::repeat_row(bias.value().data<T>(), rows, out, y.data<T>());
-    kernels::gemm_parallel(Transpose::no, Transpose::yes, rows, out, in, x.value().data<T>(), in,
-                           weight.value().data<T>(), in, bias ? T{1} : T{0}, y.data<T>(), out);
+    kernels::gemm_bias_parallel(Transpose::no, Transpose::yes, rows, out, in, x.value().data<T>(), in,
+                                weight.value().data<T>(), in, bias ? bias.value().data<T>() : nullptr,
+                                y.data<T>(), out);
   });
   return record(
       "linear", std::move(y), {x, weight, bias},

@@ -72,6 +72,24 @@ TEST(Pool, TrimGivesTheCacheBack) {
   EXPECT_EQ(pool::counters().cached_bytes, 0);
 }
 
+TEST(Pool, TrimKeepsBlocksThatAreInUse) {
+  pool::trim();
+  void* small = pool::allocate(1000);
+  void* large = pool::allocate(5'000'000);
+  std::memset(small, 3, 1000);
+  std::memset(large, 4, 5'000'000);
+  pool::release(pool::allocate(1000));
+  pool::release(pool::allocate(7'000'000));
+  pool::trim();
+  EXPECT_EQ(static_cast<char*>(small)[999], 3);
+  EXPECT_EQ(static_cast<char*>(large)[4'999'999], 4);
+  EXPECT_LE(pool::counters().cached_bytes, 2048);  // the small one beside a block in use
+  pool::release(small);
+  pool::release(large);
+  pool::trim();
+  EXPECT_EQ(pool::counters().cached_bytes, 0);
+}
+
 TEST(Pool, AFailedAllocationLeavesItUsable) {
   const pool::Counters before = pool::counters();
   for (const std::int64_t bytes :

@@ -1,0 +1,157 @@
+#include "framework/kernels/gemm_multiply.h"
+
+#include <array>
+#include <utility>
+
+#include "framework/kernels/gemm.h"
+#include "framework/kernels/scratch.h"
+
+namespace headlab::kernels::detail {
+namespace {
+
+// Most rows of A packed at a time: with gemm_block_k columns they stay in a second-level cache.
+constexpr std::int64_t most_rows_packed = 768;
+// Most tiles computed at a time; between them the next panel of B is asked for.
+constexpr std::int64_t most_tiles = 8;
+
+/// [edge] for one width of tile. Masks cost nothing with AVX-512, so there every tile has them.
+using Edges = std::array<TileFunctions, 3>;
+template <int vectors, LayoutA layout>
+constexpr Edges edges() {
+  constexpr bool plain = !HEADLAB_AVX512 && vectors <= tile_vectors;
+  constexpr Edge whole = plain ? Edge::none : Edge::masked;
+  constexpr Edge half = plain ? Edge::low : Edge::masked;
+  return {tile_functions<vectors, layout, whole>(), tile_functions<vectors, layout, Edge::masked>(),
+          tile_functions<vectors, layout, half>()};
+}
+template <LayoutA layout, int... i>
+constexpr std::array<Edges, sizeof...(i)> widths(std::integer_sequence<int, i...>) {
+  return {edges<i + 1, layout>()...};
+}
+/// [layout of A][vectors - 1][edge][rows]
+constexpr std::array tile_table = {
+    widths<LayoutA::rows>(std::make_integer_sequence<int, one_row_vectors>{}),
+    widths<LayoutA::columns>(std::make_integer_sequence<int, one_row_vectors>{})};
+
+std::int64_t round_up(std::int64_t count) { return (count + lanes - 1) / lanes * lanes; }
+
+}  // namespace
+
+RowTiles::RowTiles(std::int64_t rows)
+    : count_((rows + tile_rows - 1) / tile_rows), low_(rows / count_), higher_(rows % count_) {}
+
+std::int64_t packed_a_size(const Product& p, std::int64_t depth) { return p.m * depth; }
+std::int64_t packed_b_size(const Product& p, std::int64_t depth) { return round_up(p.n) * depth; }
+
+void pack_rows(const Product& p, const RowTiles& tiles, const Region& r, float* packed_a) {
+  for (std::int64_t first_k = r.first_k; first_k < r.last_k; first_k += gemm_block_k) {
+    const std::int64_t depth = std::min(gemm_block_k, r.last_k - first_k);
+    float* const block = packed_a + p.m * (first_k - r.first_k);
+    for (std::int64_t tile = r.first_tile; tile < r.last_tile; ++tile) {
+      const std::int64_t row = tiles.first_row(tile);
+      pack_a(p.transposed_a, p.at_a(row, first_k), p.lda, tiles.height(tile), depth, block + row * depth);
+    }
+  }
+}
+
+void pack_columns(const Product& p, const Region& r, float* packed_b) {
+  for (std::int64_t first_k = r.first_k; first_k < r.last_k; first_k += gemm_block_k) {
+    const std::int64_t depth = std::min(gemm_block_k, r.last_k - first_k);
+    float* const block = packed_b + round_up(p.n) * (first_k - r.first_k);
+    for (std::int64_t column = r.first_column; column < r.last_column; column += tile_columns) {
+      const std::int64_t columns = std::min(tile_columns, r.last_column - column);
+      pack_b(p.transposed_b, p.at_b(first_k, column), p.ldb, columns, depth, block + column * depth,
+             round_up(columns));
+    }
+  }
+}
+
+void multiply(const Product& p, const RowTiles& tiles, const Region& r, const Packed& packed) {
+  const std::int64_t rows = tiles.first_row(r.last_tile) - tiles.first_row(r.first_tile);
+  const std::int64_t width = r.last_column - r.first_column;
+  // Packing is worth its price where many tiles read what is packed, or where rows lie so far apart that they
+  // share sets of the cache (measured).
+  const auto far_apart = [](std::int64_t step) { return step % 1024 == 0; };
+  const bool packs_b =
+      !packed.b && (p.transposed_b || rows > 256 || (far_apart(p.ldb) && rows > 4 * tile_rows));
+  const bool packs_a = !packed.a && rows > few_rows &&
+                       (width > 15 * tile_columns || (far_apart(p.lda) && width > 3 * tile_columns));
+  const bool a_is_packed = packed.a || packs_a, b_is_packed = packed.b || packs_b;
+  const LayoutA layout = a_is_packed || p.transposed_a ? LayoutA::columns : LayoutA::rows;
+  const std::int64_t most_depth = std::min(r.last_k - r.first_k, gemm_block_k);
+  const std::int64_t panel_columns = std::min(
+      b_is_packed && (packed.b || p.transposed_b) ? tile_columns : lanes * widest(rows), round_up(width));
+  const std::int64_t panel = packs_b ? most_depth * panel_columns : 0;
+  const std::int64_t row_blocks = packs_a ? (rows + most_rows_packed - 1) / most_rows_packed : 1;
+  const std::int64_t block_tiles = (r.last_tile - r.first_tile + row_blocks - 1) / row_blocks;
+  Scratch scratch(panel + (packs_a ? block_tiles * tile_rows * most_depth : 0));
+  float* const panel_b = scratch.data();
+  float* const block_a = panel_b + panel;
+
+  for (std::int64_t first_tile = r.first_tile; first_tile < r.last_tile; first_tile += block_tiles) {
+    const std::int64_t last_tile = std::min(first_tile + block_tiles, r.last_tile);
+    const std::int64_t first_row = tiles.first_row(first_tile);
+    for (std::int64_t first_k = r.first_k; first_k < r.last_k; first_k += gemm_block_k) {
+      const std::int64_t depth = std::min(gemm_block_k, r.last_k - first_k);
+      const float* a = nullptr;  // packed, from first_row on
+      if (packs_a) {
+        for (std::int64_t tile = first_tile; tile < last_tile; ++tile) {
+          const std::int64_t row = tiles.first_row(tile);
+          pack_a(p.transposed_a, p.at_a(row, first_k), p.lda, tiles.height(tile), depth,
+                 block_a + (row - first_row) * depth);
+        }
+        a = block_a;
+      } else if (packed.a) {
+        a = packed.a + p.m * (first_k - r.first_k) + first_row * depth;
+      }
+      for (std::int64_t column = r.first_column; column < r.last_column; column += panel_columns) {
+        const std::int64_t columns = std::min(panel_columns, r.last_column - column);
+        const std::int64_t vectors = (columns + lanes - 1) / lanes;
+        const std::int64_t last = columns - (vectors - 1) * lanes;
+        const std::int64_t next = column + panel_columns;
+        const float* b = p.at_b(first_k, column);
+        std::int64_t b_step = p.ldb;
+        if (packs_b) {
+          pack_b(p.transposed_b, b, p.ldb, columns, depth, panel_b, vectors * lanes);
+          b = panel_b;
+          b_step = vectors * lanes;
+        } else if (packed.b) {
+          b = packed.b + round_up(p.n) * (first_k - r.first_k) + column * depth;
+          b_step = vectors * lanes;
+        }
+        const Edge edge = last == lanes ? Edge::none : last > lanes / 2 ? Edge::masked : Edge::low;
+        const auto& functions =
+            tile_table[static_cast<std::size_t>(layout)][vectors - 1][static_cast<std::size_t>(edge)];
+        std::int64_t count = 0;
+        for (std::int64_t tile = first_tile; tile < last_tile; tile += count) {
+          const std::int64_t height = tiles.height(tile), row = tiles.first_row(tile);
+          count = std::min({tiles.alike(tile), last_tile - tile, most_tiles});
+          if (packs_b && next < r.last_column) {
+            prefetch_b(p.transposed_b, p.at_b(first_k, next), p.ldb,
+                       std::min(panel_columns, r.last_column - next), depth, tile - first_tile,
+                       tile - first_tile + count, last_tile - first_tile);
+          }
+          float* const c = p.c + row * p.ldc + column;
+          functions[height]({.count = count,
+                             .a = a ? a + (row - first_row) * depth : p.at_a(row, first_k),
+                             .a_step = a ? height : p.lda,
+                             .a_next = height * (a                ? depth
+                                                 : p.transposed_a ? 1
+                                                                  : p.lda),
+                             .b = b,
+                             .b_step = b_step,
+                             .depth = depth,
+                             .c = c,
+                             .c_step = p.ldc,
+                             .start = first_k > 0 ? c
+                                      : p.start   ? p.start + row * p.start_step + column
+                                                  : nullptr,
+                             .start_step = first_k > 0 ? p.ldc : p.start_step,
+                             .last = first_lanes(last)});
+        }
+      }
+    }
+  }
+}
+
+}  // namespace headlab::kernels::detail
