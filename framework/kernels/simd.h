@@ -147,6 +147,16 @@ HEADLAB_INLINE i32x16 shift_right_logical(i32x16 x) {
   return {_mm512_srli_epi32(x.v, count)};
 }
 
+/// Eight f64 sums; add_squares adds (factor·p[i])² to the i-th, each operation rounded by itself.
+struct f64x8 {
+  __m512d v = _mm512_setzero_pd();
+};
+HEADLAB_INLINE void add_squares(f64x8& sums, const float* p, double factor) {
+  const __m512d x = _mm512_mul_pd(_mm512_set1_pd(factor), _mm512_cvtps_pd(_mm256_loadu_ps(p)));
+  sums.v = _mm512_add_pd(sums.v, _mm512_mul_pd(x, x));
+}
+HEADLAB_INLINE void store(double* p, f64x8 x) { _mm512_storeu_pd(p, x.v); }
+
 namespace detail {
 HEADLAB_INLINE __m256 low_half(f32x16 x) { return _mm512_castps512_ps256(x.v); }
 HEADLAB_INLINE __m256 high_half(f32x16 x) { return _mm512_extractf32x8_ps(x.v, 1); }
@@ -231,6 +241,21 @@ HEADLAB_INLINE __m256 times(__m256 x, __m256d factor) {
 HEADLAB_INLINE f32x16 times(f32x16 x, double factor) {
   const __m256d f = _mm256_set1_pd(factor);
   return {detail::times(x.lo, f), detail::times(x.hi, f)};
+}
+
+struct f64x8 {
+  __m256d lo = _mm256_setzero_pd(), hi = _mm256_setzero_pd();
+};
+HEADLAB_INLINE void add_squares(f64x8& sums, const float* p, double factor) {
+  const __m256d f = _mm256_set1_pd(factor);
+  const __m256d low = _mm256_mul_pd(f, _mm256_cvtps_pd(_mm_loadu_ps(p)));
+  const __m256d high = _mm256_mul_pd(f, _mm256_cvtps_pd(_mm_loadu_ps(p + 4)));
+  sums.lo = _mm256_add_pd(sums.lo, _mm256_mul_pd(low, low));
+  sums.hi = _mm256_add_pd(sums.hi, _mm256_mul_pd(high, high));
+}
+HEADLAB_INLINE void store(double* p, f64x8 x) {
+  _mm256_storeu_pd(p, x.lo);
+  _mm256_storeu_pd(p + 4, x.hi);
 }
 HEADLAB_INLINE f32x16 sqrt(f32x16 x) { return {_mm256_sqrt_ps(x.lo), _mm256_sqrt_ps(x.hi)}; }
 HEADLAB_INLINE f32x16 round_to_nearest(f32x16 x) {
