@@ -1,7 +1,7 @@
 #include "framework/kernels/gemm.h"
 
 #include <algorithm>
-#include <optional>
+#include <cmath>
 
 #include "framework/core/check.h"
 #include "framework/core/parallel.h"
@@ -58,46 +58,31 @@ void multiply_plainly(bool transposed_a, bool transposed_b, std::int64_t m, std:
   }
 }
 
-/// How a product is cut for several threads, from its shape alone.
+/// How a product is cut for several threads, from its shape alone: C in blocks of whole columns, which all
+/// read A, or of whole rows, which all read B. What all read is the smaller one and packed beforehand; of the
+/// other, each number belongs to one block, which packs it where and when it needs it.
 struct Plan {
-  std::int64_t down, across;         ///< blocks of C
-  std::int64_t tiles_high, columns;  ///< of one block
-  std::int64_t depth;                ///< steps of k packed at a time
-  bool pack_a, pack_b;               ///< beforehand, once for all blocks
+  bool shares_a;
+  std::int64_t blocks, size;  ///< of columns, or of tiles of rows
+  std::int64_t depth;         ///< steps of k packed beforehand at a time
 };
 Plan plan_for(const Product& p, const RowTiles& tiles) {
-  constexpr std::int64_t panel = detail::panel_width;
-  const auto flops = [&](std::int64_t rows, std::int64_t columns) {
-    return 2.0 * static_cast<double>(rows) * static_cast<double>(columns) * static_cast<double>(p.k);
-  };
-  // About 1/32 of the work each, in blocks as square as can be, but not so small that a thread's start costs
-  // more.
-  const double target = std::max(2e6, flops(p.m, p.n) / 32);
-  std::int64_t rows = p.m, columns = p.n;
-  while (flops(rows, columns) > target) {
-    const bool lower = rows >= 64, narrower = columns >= 2 * panel;
-    if (narrower && (columns >= rows || !lower)) {
-      columns = (columns / 2 + panel - 1) / panel * panel;
-    } else if (lower) {
-      rows = (rows + 1) / 2;
-    } else {
-      break;
-    }
-  }
   Plan plan{};
-  plan.down = std::max<std::int64_t>(1, p.m / rows);
-  plan.tiles_high = (tiles.count() + plan.down - 1) / plan.down;
-  plan.down = (tiles.count() + plan.tiles_high - 1) / plan.tiles_high;
-  plan.columns = columns;
-  plan.across = (p.n + columns - 1) / columns;
-  // What several blocks read is packed once. What one block alone reads it packs itself, when it needs it.
-  plan.pack_b = plan.down > 1;
-  plan.pack_a = plan.across > 1 && p.m > 3 && p.n >= 4 * panel;
-  // Both stay in a third-level cache.
-  constexpr std::int64_t most_packed = std::int64_t{1} << 21;
-  const std::int64_t step = (plan.pack_a ? p.m : 0) + (plan.pack_b ? p.n : 0);
-  plan.depth = most_packed / std::max<std::int64_t>(step, 1) / gemm_block_k * gemm_block_k;
-  plan.depth = std::min(std::max(plan.depth, gemm_block_k), p.k);
+  plan.shares_a = p.m <= p.n;
+  const std::int64_t unit = plan.shares_a ? detail::panel_width : 1;
+  const std::int64_t length = plan.shares_a ? p.n : tiles.count();
+  // About 1/32 of the work each, but not so small that a thread's start costs more, nor so few rows that a
+  // panel of B is not worth fetching.
+  const double flops = 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
+  const double parts = std::clamp(flops / 2e6, 1.0, 32.0);
+  const auto wanted = static_cast<std::int64_t>(std::ceil(static_cast<double>(length) / parts));
+  const std::int64_t least = plan.shares_a ? unit : 4;
+  plan.size = (std::max(wanted, least) + unit - 1) / unit * unit;
+  plan.blocks = (length + plan.size - 1) / plan.size;
+  // What is packed beforehand stays in a second-level cache, or nearly.
+  constexpr std::int64_t most_packed = std::int64_t{1} << 19;
+  const std::int64_t depth = most_packed / std::min(p.m, p.n) / gemm_block_k * gemm_block_k;
+  plan.depth = std::min(std::max(depth, gemm_block_k), p.k);
   return plan;
 }
 
@@ -129,25 +114,29 @@ void multiply_parallel(const Product& p, const GemmFinish& finish) {
   constexpr double faster_than_plain_loops = 6;
   const RowTiles tiles(p.m);
   const Plan plan = plan_for(p, tiles);
-  std::optional<Scratch> a, b;
-  if (plan.pack_a) a.emplace(detail::packed_a_size(p, plan.depth));
-  if (plan.pack_b) b.emplace(detail::packed_b_size(p, plan.depth));
-  float* const packed_a = a ? a->data() : nullptr;
-  float* const packed_b = b ? b->data() : nullptr;
-  for (std::int64_t first_k = 0; first_k < p.k; first_k += plan.depth) {
-    const Region all{0, tiles.count(), 0, p.n, first_k, std::min(p.k, first_k + plan.depth)};
-    if (a || b) pack(p, tiles, all, packed_a, packed_b);
-    const std::int64_t blocks = plan.down * plan.across;
+  const bool packs = plan.blocks > 1 && detail::worth_packing(p, plan.shares_a);
+  Scratch scratch(!packs          ? 0
+                  : plan.shares_a ? detail::packed_a_size(p, plan.depth)
+                                  : detail::packed_b_size(p, plan.depth));
+  float* const packed_a = packs && plan.shares_a ? scratch.data() : nullptr;
+  float* const packed_b = packs && !plan.shares_a ? scratch.data() : nullptr;
+  const std::int64_t depth = packs ? plan.depth : p.k;
+  for (std::int64_t first_k = 0; first_k < p.k; first_k += depth) {
+    const Region all{0, tiles.count(), 0, p.n, first_k, std::min(p.k, first_k + depth)};
+    if (packs) pack(p, tiles, all, packed_a, packed_b);
     const double products = static_cast<double>(p.m) * static_cast<double>(p.n) *
-                            static_cast<double>(all.last_k - first_k) / static_cast<double>(blocks);
+                            static_cast<double>(all.last_k - first_k) / static_cast<double>(plan.blocks);
     const Cost cost{.flops = 2 * products / faster_than_plain_loops};
-    parallel_for(blocks, 1, cost, [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(plan.blocks, 1, cost, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t block = begin; block < end; ++block) {
         Region part = all;
-        part.first_tile = block / plan.across * plan.tiles_high;
-        part.last_tile = std::min(part.first_tile + plan.tiles_high, tiles.count());
-        part.first_column = block % plan.across * plan.columns;
-        part.last_column = std::min(part.first_column + plan.columns, p.n);
+        if (plan.shares_a) {
+          part.first_column = block * plan.size;
+          part.last_column = std::min(part.first_column + plan.size, p.n);
+        } else {
+          part.first_tile = block * plan.size;
+          part.last_tile = std::min(part.first_tile + plan.size, tiles.count());
+        }
         detail::multiply(p, tiles, part, {packed_a, packed_b});
         if (!finish || part.last_k < p.k) continue;
         const std::int64_t row = tiles.first_row(part.first_tile);

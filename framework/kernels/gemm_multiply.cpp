@@ -35,7 +35,21 @@ constexpr std::array tile_table = {
 
 std::int64_t round_up(std::int64_t count) { return (count + lanes - 1) / lanes * lanes; }
 
+// Packing is worth its price where many tiles read what is packed, or where rows lie so far apart that they
+// share sets of the cache (measured).
+bool far_apart(std::int64_t step) { return step % 256 == 0; }
+bool packing_a_pays(const Product& p, std::int64_t rows, std::int64_t columns) {
+  return rows > few_rows && columns > (far_apart(p.lda) ? 3 : 15) * tile_columns;
+}
+bool packing_b_pays(const Product& p, std::int64_t rows) {
+  return p.transposed_b || rows > (far_apart(p.ldb) ? 4 : 18) * tile_rows;
+}
+
 }  // namespace
+
+bool worth_packing(const Product& p, bool operand_a) {
+  return operand_a ? packing_a_pays(p, p.m, p.n) : packing_b_pays(p, p.m);
+}
 
 RowTiles::RowTiles(std::int64_t rows)
     : count_((rows + tile_rows - 1) / tile_rows), low_(rows / count_), higher_(rows % count_) {}
@@ -69,13 +83,8 @@ void pack_columns(const Product& p, const Region& r, float* packed_b) {
 void multiply(const Product& p, const RowTiles& tiles, const Region& r, const Packed& packed) {
   const std::int64_t rows = tiles.first_row(r.last_tile) - tiles.first_row(r.first_tile);
   const std::int64_t width = r.last_column - r.first_column;
-  // Packing is worth its price where many tiles read what is packed, or where rows lie so far apart that they
-  // share sets of the cache (measured).
-  const auto far_apart = [](std::int64_t step) { return step % 1024 == 0; };
-  const bool packs_b =
-      !packed.b && (p.transposed_b || rows > 256 || (far_apart(p.ldb) && rows > 4 * tile_rows));
-  const bool packs_a = !packed.a && rows > few_rows &&
-                       (width > 15 * tile_columns || (far_apart(p.lda) && width > 3 * tile_columns));
+  const bool packs_a = !packed.a && packing_a_pays(p, rows, width);
+  const bool packs_b = !packed.b && packing_b_pays(p, rows);
   const bool a_is_packed = packed.a || packs_a, b_is_packed = packed.b || packs_b;
   const LayoutA layout = a_is_packed || p.transposed_a ? LayoutA::columns : LayoutA::rows;
   const std::int64_t most_depth = std::min(r.last_k - r.first_k, gemm_block_k);

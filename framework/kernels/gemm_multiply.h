@@ -61,6 +61,8 @@ struct Packed {
   const float* a = nullptr;
   const float* b = nullptr;
 };
+/// Whether A (else B) as a whole is worth packing.
+bool worth_packing(const Product& p, bool operand_a);
 /// Floats that `Packed` needs for `depth` steps of k.
 std::int64_t packed_a_size(const Product& p, std::int64_t depth);
 std::int64_t packed_b_size(const Product& p, std::int64_t depth);
