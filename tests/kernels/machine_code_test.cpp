@@ -47,7 +47,7 @@ TEST(MachineCode, ThePeakIsMeasuredWithSeveralChainsOfFusedMultiplyAdds) {
 }
 
 TEST(MachineCode, ProductsOfMatricesAreFused) {
-  const Multiplications gemm = multiplications_of("gemm.cpp.o");
+  const Multiplications gemm = multiplications_of("gemm_multiply.cpp.o");
   EXPECT_GE(gemm.fused, 100);
 }
 
