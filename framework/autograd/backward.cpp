@@ -65,6 +65,7 @@ class Tape {
     // Queued because a consumer had it as an input, but no gradient came: nothing flows further from here.
     if (std::none_of(node.outputs.begin(), node.outputs.end(), [](const auto& slot) { return slot.filled; }))
       return;
+    const profile::Scope scope(node.name, profile::Pass::backward, node.layer);
     for (const auto& kept : node.kept) {
       check(kept.version->value == kept.expected, node.name,
             "its output was changed in place after it was computed; its gradient would be wrong");
@@ -118,6 +119,7 @@ void backward(const Tensor& result, const BackwardOptions& options) {
           "a result of shape {} needs a seed gradient; only one element may go without", result.shape());
     seed = Array::full(result.shape(), 1, result.dtype());
   }
+  const profile::Scope scope("backward");
   Tape tape(options.keep_graph);
   tape.seed(result, std::move(seed));
   tape.walk();

@@ -1,6 +1,7 @@
 // The nodes of a graph. Ops do not see them: they call record() of framework/autograd/node.h.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -30,6 +31,7 @@ struct Node : Counted {
 
   std::uint64_t number;
   std::string_view name;
+  std::int32_t layer;  // whose operation this is, while a profile is recorded
   std::vector<Edge> inputs;
   std::vector<Slot> outputs;
   struct KeptOutput {

@@ -92,7 +92,8 @@ namespace detail {
 
 std::int64_t live_nodes() { return nodes.load(); }
 
-Node::Node(std::string_view op) : number(next_number.fetch_add(1, std::memory_order_relaxed)), name(op) {
+Node::Node(std::string_view op)
+    : number(next_number.fetch_add(1, std::memory_order_relaxed)), name(op), layer(profile::layer()) {
   nodes.fetch_add(1, std::memory_order_relaxed);
 }
 Node::~Node() { nodes.fetch_sub(1, std::memory_order_relaxed); }

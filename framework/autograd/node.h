@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "framework/autograd/graph.h"
+#include "framework/core/profile.h"
 
 namespace headlab {
 
@@ -36,6 +37,7 @@ enum class Keeps : bool { nothing, output };
 template <class Closure>
 Tensor record(std::string_view op, Array value, std::span<const Tensor> inputs, Closure closure,
               Keeps keeps = Keeps::nothing, const Tensor* view_of = nullptr) {
+  profile::lap(op);
   if (!needs_grad(inputs)) return detail::untracked(std::move(value), view_of);
   detail::Ref<detail::Node> node(new detail::NodeOf<Closure>(op, std::move(closure)));
   node->connect(inputs);
@@ -62,6 +64,7 @@ template <class Closure>
 std::vector<Tensor> record_outputs(std::string_view op, std::vector<Array> values,
                                    std::span<const Tensor> inputs, Closure closure,
                                    Keeps keeps = Keeps::nothing) {
+  profile::lap(op);
   std::vector<Tensor> results;
   if (!needs_grad(inputs)) {
     for (Array& value : values) results.push_back(detail::untracked(std::move(value), nullptr));

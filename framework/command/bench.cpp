@@ -7,6 +7,7 @@
 #include "framework/command/bench_case.h"
 #include "framework/command/bench_timing.h"
 #include "framework/command/console.h"
+#include "framework/command/profile_option.h"
 #include "framework/command/subcommands.h"
 #include "framework/core/parallel.h"
 #include "framework/core/pool.h"
@@ -22,6 +23,7 @@ struct Options {
   std::optional<std::string> shapes, only, kind;
   bool telemetry = false;
   double seconds = 1;
+  ProfileOption profile;
 };
 
 CommandLine declare(Options& o) {
@@ -40,6 +42,7 @@ CommandLine declare(Options& o) {
   line.real("--min-time", o.seconds, {0, 3600, false},
             "seconds that each case is repeated for, and at least five times");
   o.common.add_threads(line);
+  o.profile.add(line, "headlab-profile.json");
   line.flag("--json", o.common.json, "print one JSON object a case and nothing else on standard output");
   return line.example("headlab bench", "attention layers and training steps, in a minute or two")
       .example("headlab bench --kind train --only nanogpt-cpu --threads 1", "one case on one thread")
@@ -116,7 +119,13 @@ std::vector<BenchCase> plan(const Options& o, const Catalogue& catalogue) {
 Timing run(const BenchCase& c, double seconds) {
   pool::trim();  // so that the first call is a first one
   const std::function<void()> step = c.prepare();
-  return measure(step, seconds);
+  const std::string title = fmt::format("{} {}", name_of(c.kind), c.name);
+  return measure(
+      [&] {
+        const profile::Scope scope(title);
+        step();
+      },
+      seconds);
 }
 
 /// Rounded: nobody needs seventeen digits of a noisy figure.
@@ -195,6 +204,7 @@ int bench_command(const Session& session) {
                     threads(), threads() == 1 ? "" : "s"));
     print_for_people(lines.head());
   }
+  o.profile.start();
   for (const BenchCase& c : cases) {
     const Timing timing = run(c, o.seconds);
     if (o.common.json) {
@@ -204,6 +214,8 @@ int bench_command(const Session& session) {
     }
     flush_output();  // a case may take a minute
   }
+  const std::string profile = o.profile.finish("headlab-profile.json");
+  if (!o.common.json) print_for_people(profile);
   return 0;
 }
 

@@ -46,7 +46,11 @@ BenchCase attention_case(const AttentionShape& s, bool telemetry) {
     return [layer, x, wanted, upstream = random_numbers(shape, 2),
             mask = s.causal ? Mask::causal() : Mask()]() mutable {
       for (Tensor& tensor : wanted) tensor.clear_grad();
-      backward((*layer)(x, {.mask = mask}).out, {.seed = upstream});
+      const Tensor out = [&] {
+        const profile::Scope scope("forward");
+        return (*layer)(x, {.mask = mask}).out;
+      }();
+      backward(out, {.seed = upstream});
     };
   };
   return result;
@@ -92,15 +96,12 @@ BenchTraining::BenchTraining(const TrainingShape& s, const Catalogue& catalogue,
 double BenchTraining::step() {
   buffer_->clear_gradients();
   const TrainingStep scope({.step = steps_});
-  double loss = 0;
-  {
-    const Tensor logits = model_->logits(batch_);
-    const TaskLoss result = task_loss(logits, batch_, model_->needs());
-    loss = result.loss.item();
-    check(std::isfinite(loss), "bench", "the loss of step {} is {}", steps_ + 1, loss);
-    backward(result.loss);
-  }
-  if (clip_gradients(*buffer_, 1).finite) optimiser_->step(1e-3);
+  const TaskLoss result = forward_loss(*model_, batch_);
+  const double loss = result.loss.item();
+  check(std::isfinite(loss), "bench", "the loss of step {} is {}", steps_ + 1, loss);
+  backward(result.loss);
+  const Clipping clipping = clipping_of(*buffer_, 1);
+  if (clipping.finite) optimiser_->step(1e-3, clipping.scale);
   ++steps_;
   return loss;
 }

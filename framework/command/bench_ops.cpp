@@ -189,9 +189,8 @@ void Operations::update(const std::string& origin, std::int64_t numbers) {
          }},
         origin);
   };
-  // Clipped once, the norm is the limit: later calls only find that out.
-  step("clip", 1, [](Parameters& parameters) { clip_gradients(parameters.buffer, 1); });
-  step("adamw", 7, [](Parameters& parameters) { parameters.optimiser.step(1e-3); });
+  step("clip", 1, [](Parameters& parameters) { clipping_of(parameters.buffer, 1); });
+  step("adamw", 7, [](Parameters& parameters) { parameters.optimiser.step(1e-3, {.factor = 0.5}); });
 }
 
 }  // namespace

@@ -92,6 +92,14 @@ CommandLine& CommandLine::text(std::string option, std::string value, std::optio
               [&into](std::string_view text) { into = std::string(text); }});
 }
 
+CommandLine& CommandLine::flag_or_text(std::string option, std::string value, bool& given,
+                                       std::optional<std::string>& into, std::string help,
+                                       const std::string& otherwise) {
+  const std::string fallback = otherwise.empty() ? "" : fmt::format("({})", default_text(otherwise));
+  return add({std::move(option), "", std::move(help), fallback, [&given](std::string_view) { given = true; },
+              std::move(value), [&into](std::string_view text) { into = std::string(text); }});
+}
+
 CommandLine& CommandLine::whole(const std::string& option, std::int64_t& into, WholeRange range,
                                 std::string help) {
   const std::string fallback = in_brackets(range_text(range), fmt::format("{}", into));
@@ -152,20 +160,31 @@ void CommandLine::refuse_unknown(const std::string& argument) const {
                                did_you_mean(name, names), name_));
 }
 
-std::vector<std::string> CommandLine::with_values_apart(std::span<const std::string> arguments) const {
-  std::vector<std::string> result;
+CommandLine::Apart CommandLine::with_values_apart(std::span<const std::string> arguments) const {
+  Apart result;
   for (const std::string& argument : arguments) {
     const std::size_t equals = argument.find('=');
     const Option* option = find(std::string_view(argument).substr(0, equals));
     if (equals == std::string::npos || option == nullptr) {
-      result.push_back(argument);
+      result.arguments.push_back(argument);
       continue;
     }
-    if (option->value.empty()) throw UsageError(option->name + ": takes no value");
-    result.push_back(option->name);
-    result.push_back(argument.substr(equals + 1));
+    const std::string value = argument.substr(equals + 1);
+    result.arguments.push_back(option->name);
+    if (!option->value.empty()) {
+      result.arguments.push_back(value);
+      continue;
+    }
+    if (option->may_have.empty()) throw UsageError(option->name + ": takes no value");
+    if (value.empty()) throw UsageError(option->name + ": the value is missing");
+    result.values[option->name] = value;
   }
   return result;
+}
+
+std::string CommandLine::Option::shown() const {
+  if (!may_have.empty()) return fmt::format("{}[={}]", name, may_have);
+  return value.empty() ? name : name + " " + value;
 }
 
 std::string CommandLine::help() const {
@@ -177,7 +196,7 @@ std::string CommandLine::help() const {
   std::int64_t indent = 14;  // "  -h, --help  "
   for (const Option& option : options_) {
     if (!option.name.empty()) {
-      indent = std::max(indent, display_width(option.name) + display_width(option.value) + 5);
+      indent = std::max(indent, display_width(option.shown()) + 4);
     }
   }
   if (argument_ != nullptr) text += entry(argument_name_, argument_help_, indent) + "\n";
@@ -186,8 +205,8 @@ std::string CommandLine::help() const {
     if (option.name.empty()) {
       text += (after_options ? "\n" : "") + option.help + ":\n";
     } else {
-      text += entry(option.name + (option.value.empty() ? "" : " ") + option.value,
-                    option.help + (option.fallback.empty() ? "" : " ") + option.fallback, indent);
+      text +=
+          entry(option.shown(), option.help + (option.fallback.empty() ? "" : " ") + option.fallback, indent);
       after_options = true;
     }
   }

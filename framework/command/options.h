@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -46,6 +47,10 @@ class CommandLine {
   CommandLine& flag(std::string option, bool& into, std::string help);
   CommandLine& text(std::string option, std::string value, std::optional<std::string>& into, std::string help,
                     const std::string& otherwise = "");
+  /// `--option` alone, or with a value behind '=': what stands behind a blank is another argument.
+  CommandLine& flag_or_text(std::string option, std::string value, bool& given,
+                            std::optional<std::string>& into, std::string help,
+                            const std::string& otherwise = "");
   CommandLine& whole(const std::string& option, std::int64_t& into, WholeRange range, std::string help);
   CommandLine& whole(const std::string& option, std::optional<std::int64_t>& into, WholeRange range,
                      std::string help, const std::string& otherwise = "");
@@ -72,11 +77,18 @@ class CommandLine {
     std::string value;  // "N"; empty for a flag
     std::string help, fallback;
     std::function<void(std::string_view)> set;
+    std::string may_have = {};  // of a flag: "FILE" that may stand behind '='
+    std::function<void(std::string_view)> set_value = {};
+    std::string shown() const;
   };
   CommandLine& add(Option option);
   const Option* find(std::string_view name) const;
   [[noreturn]] void refuse_unknown(const std::string& argument) const;
-  std::vector<std::string> with_values_apart(std::span<const std::string> arguments) const;
+  struct Apart {
+    std::vector<std::string> arguments;         // "--steps=5" as "--steps", "5"
+    std::map<std::string, std::string> values;  // of flags that may have one
+  };
+  Apart with_values_apart(std::span<const std::string> arguments) const;
 
   std::string name_, summary_;
   std::optional<std::string>* argument_ = nullptr;

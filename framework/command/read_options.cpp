@@ -12,7 +12,8 @@ bool CommandLine::read(std::span<const std::string> arguments) {
   for (const std::string& argument : arguments) {
     if (argument == "--help" || argument == "-h") return false;
   }
-  std::vector<std::string> apart = with_values_apart(arguments);
+  const Apart split = with_values_apart(arguments);
+  const std::vector<std::string>& apart = split.arguments;
   // CLI11 gives an option the next argument as its value, whatever it is.
   for (std::size_t i = 0; i < apart.size(); ++i) {
     const Option* option = find(apart[i]);
@@ -51,6 +52,9 @@ bool CommandLine::read(std::span<const std::string> arguments) {
     if (option.name.empty() || given[option.name]->count() == 0) continue;
     if (given[option.name]->count() > 1) throw UsageError(option.name + ": given twice");
     as_usage([&] { option.set(option.value.empty() ? "" : given[option.name]->results().front()); });
+    if (const auto value = split.values.find(option.name); value != split.values.end()) {
+      as_usage([&] { option.set_value(value->second); });
+    }
   }
   if (positional != nullptr && positional->count() > 0) *argument_ = positional->results().front();
   if (argument_required_ && !argument_->has_value()) {

@@ -5,6 +5,7 @@
 
 #include "framework/command/console.h"
 #include "framework/command/interrupt.h"
+#include "framework/command/profile_option.h"
 #include "framework/command/subcommands.h"
 #include "framework/command/training_options.h"
 #include "framework/core/check.h"
@@ -28,6 +29,7 @@ struct Options {
   std::optional<std::int64_t> watch_heads;
   std::int64_t evaluate_every = 0;
   std::int64_t checkpoint_every = 0;
+  ProfileOption profile;
 };
 
 CommandLine declare(Options& o) {
@@ -52,6 +54,7 @@ CommandLine declare(Options& o) {
   o.common.add_out(line, "runs/TASK");
   o.common.add_seed(line, "decides initial weights, data and dropout");
   o.common.add_threads(line);
+  o.profile.add(line, "RUN/profile.json");
   o.common.add_json(line);
   return line.example("headlab train offsets", "trains with the task's own settings into runs/offsets")
       .example("headlab train offsets --heads 4 --seed 1 --out runs/four-heads", "half as many heads")
@@ -176,6 +179,7 @@ int train_command(const Session& session) {
   if (!o.watch_heads && o.resume) o.watch_heads = watched_every(run);
   if (o.watch_heads) observers.push_back(&watch.emplace(run, *o.watch_heads, plan.config.seed));
   const Interrupt interrupt;
+  o.profile.start();
   const TrainResult result = train(*model, *plan.task, plan.config,
                                    {.run = run,
                                     .resume = o.resume.has_value(),
@@ -183,10 +187,11 @@ int train_command(const Session& session) {
                                     .checkpoint_every = o.checkpoint_every,
                                     .observers = observers,
                                     .stop = interrupt.flag()});
+  const std::string profile = o.profile.finish(std::filesystem::path(run) / "profile.json");
   if (o.common.json) {
     print_json(as_json(plan, result, run));
   } else {
-    print_for_people(summary(plan, result, run));
+    print_for_people(summary(plan, result, run) + profile);
   }
   return result.interrupted ? interrupted_status : 0;
 }

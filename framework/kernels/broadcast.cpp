@@ -2,6 +2,16 @@
 
 namespace headlab::kernels {
 
+int BroadcastPlan::reads() const {
+  bool a = inner.a != 0 || inner.size == 1;
+  bool b = inner.b != 0 || inner.size == 1;
+  for (int k = 0; k < outer_rank; ++k) {
+    a = a && outer[static_cast<std::size_t>(k)].a != 0;
+    b = b && outer[static_cast<std::size_t>(k)].b != 0;
+  }
+  return (a ? 1 : 0) + (b ? 1 : 0);
+}
+
 BroadcastPlan plan_broadcast(const Shape& a, const Shape& b, const Shape& out) {
   BroadcastPlan plan;
   plan.size = out.size();

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "framework/core/parallel.h"
+#include "framework/core/profile.h"
 #include "framework/core/shape.h"
 
 namespace headlab::kernels {
@@ -22,6 +23,8 @@ struct BroadcastPlan {
   int outer_rank = 0;
   Axis inner;             ///< steps are 0 or 1
   std::int64_t size = 1;  ///< of the output
+  /// Operands that are as large as the output: what is repeated comes from the cache.
+  int reads() const;
 };
 
 /// Precondition: both shapes broadcast to `out`.
@@ -81,6 +84,7 @@ void with_steps(const BroadcastPlan& plan, const Body& body) {
 template <class T, class F>
 void broadcast_map(const BroadcastPlan& plan, const T* a, const T* b, T* y, F f, bool accumulate = false) {
   constexpr Cost cost{.flops = 1, .bytes = 3 * sizeof(T)};
+  profile::moved<T>(plan.reads() + (accumulate ? 2 : 1), plan.size);
   detail::with_steps(plan, [&](auto step_a, auto step_b) {
     for_runs(plan, cost, [&](std::int64_t first, std::int64_t count, std::int64_t at_a, std::int64_t at_b) {
       const T* pa = a + at_a;
@@ -100,6 +104,7 @@ template <class T, class F>
 void broadcast_map_backward(const BroadcastPlan& plan, const T* dy, const T* a, const T* b, T* dx,
                             bool accumulate, F f) {
   constexpr Cost cost{.flops = 2, .bytes = 5 * sizeof(T)};
+  profile::moved<T>(plan.reads() + (accumulate ? 3 : 2), plan.size);
   detail::with_steps(plan, [&](auto step_a, auto step_b) {
     for_runs(plan, cost, [&](std::int64_t first, std::int64_t count, std::int64_t at_a, std::int64_t at_b) {
       const T* pa = a + at_a;

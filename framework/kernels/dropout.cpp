@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "framework/core/parallel.h"
+#include "framework/core/profile.h"
 #include "framework/kernels/simd.h"
 
 namespace headlab::kernels {
@@ -90,6 +91,7 @@ template <class T>
 void dropout(DropoutKey key, double p, const T* x, T* y, std::int64_t n, bool accumulate) {
   const Rule rule(p);
   const T factor = static_cast<T>(rule.factor);
+  profile::moved<T>(accumulate ? 3 : 2, n);
   for_words(key, n, 3 * sizeof(T), [&](std::int64_t first, std::int64_t count, const std::int32_t* words) {
     const T* from = x + first;
     T* to = y + first;

@@ -3,6 +3,7 @@
 #include <type_traits>
 
 #include "framework/core/parallel.h"
+#include "framework/core/profile.h"
 #include "framework/kernels/elementwise_math.h"
 
 namespace headlab::kernels {
@@ -15,6 +16,7 @@ constexpr Cost cost{.flops = std::is_same_v<T, float> ? 16.0 : 160.0, .bytes = 2
 
 template <class Function, class T>
 void apply(const T* x, T* y, std::int64_t n) {
+  profile::moved<T>(2, n);
   parallel_for(n, grain, cost<T>, [&](std::int64_t begin, std::int64_t end) {
     if constexpr (std::is_same_v<T, float>) {
       std::int64_t i = begin;
@@ -28,6 +30,7 @@ void apply(const T* x, T* y, std::int64_t n) {
 
 template <class Function, class T>
 void apply_backward(const T* kept, const T* dy, T* dx, std::int64_t n, bool accumulate) {
+  profile::moved<T>(accumulate ? 4 : 3, n);
   parallel_for(n, grain, cost<T>, [&](std::int64_t begin, std::int64_t end) {
     if constexpr (std::is_same_v<T, float>) {
       std::int64_t i = begin;

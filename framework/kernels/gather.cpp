@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "framework/core/parallel.h"
+#include "framework/core/profile.h"
 #include "framework/kernels/lanes.h"
 
 namespace headlab::kernels {
@@ -14,6 +15,7 @@ constexpr std::int64_t columns = 64;  // that one chunk of scatter_add_rows owns
 template <class T>
 void gather_any(const T* table, const std::int64_t* ids, std::int64_t count, std::int64_t d, T* out) {
   const Cost cost = price<T>(0.1, d);
+  profile::moved<T>(2, count * d);
   parallel_for(count, grain_for(cost), cost, [=](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) std::copy_n(table + ids[i] * d, d, out + i * d);
   });
@@ -25,6 +27,7 @@ template <class T>
 void scatter_any(const T* rows, const std::int64_t* ids, std::int64_t count, std::int64_t d, T* table,
                  std::int64_t size, bool accumulate) {
   const Cost column = price<T>(0.15, count + size);
+  profile::moved<T>(1, (accumulate ? 3 * count : count + size) * d);
   parallel_for(d, columns, column, [=](std::int64_t begin, std::int64_t end) {
     if (!accumulate) {
       for (std::int64_t r = 0; r < size; ++r) std::fill(table + r * d + begin, table + r * d + end, T{0});

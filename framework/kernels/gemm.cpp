@@ -5,6 +5,7 @@
 
 #include "framework/core/check.h"
 #include "framework/core/parallel.h"
+#include "framework/core/profile.h"
 #include "framework/kernels/gemm_multiply.h"
 #include "framework/kernels/scratch.h"
 
@@ -21,6 +22,17 @@ void validate(Transpose transpose_a, Transpose transpose_b, std::int64_t m, std:
   check(ldb >= length_b, "gemm", "ldb {} is less than the row length {}", ldb, length_b);
   check(ldc >= n, "gemm", "ldc {} is less than the row length {}", ldc, n);
   check(beta == Number{0} || beta == Number{1}, "gemm", "beta {} is neither 0 nor 1", beta);
+}
+
+// For a profile. A product of gemm() is a tile of somebody's loop and mostly finds its operands in a cache:
+// only its operations count.
+void count_flops(std::int64_t m, std::int64_t n, std::int64_t k) {
+  profile::count(2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k), 0);
+}
+template <class Number>
+void count_product(std::int64_t m, std::int64_t n, std::int64_t k, Number beta) {
+  count_flops(m, n, k);
+  profile::moved<Number>(1, m * k + k * n + (beta == Number{0} ? 1 : 2) * m * n);
 }
 
 using detail::Packed;
@@ -164,6 +176,7 @@ void gemm(Transpose transpose_a, Transpose transpose_b, std::int64_t m, std::int
           const float* a, std::int64_t lda, const float* b, std::int64_t ldb, float beta, float* c,
           std::int64_t ldc) {
   validate(transpose_a, transpose_b, m, n, k, lda, ldb, beta, ldc);
+  count_flops(m, n, k);
   if (m == 0 || n == 0) return;
   if (k == 0) {
     if (beta == 0) clear(m, n, c, ldc);
@@ -191,6 +204,7 @@ void gemm_parallel(Transpose transpose_a, Transpose transpose_b, std::int64_t m,
                    std::int64_t k, const float* a, std::int64_t lda, const float* b, std::int64_t ldb,
                    float beta, float* c, std::int64_t ldc) {
   validate(transpose_a, transpose_b, m, n, k, lda, ldb, beta, ldc);
+  count_product(m, n, k, beta);
   if (m == 0 || n == 0) return;
   if (k == 0) {
     if (beta == 0) clear(m, n, c, ldc);
@@ -205,6 +219,7 @@ void gemm_bias_parallel(Transpose transpose_a, Transpose transpose_b, std::int64
                         std::int64_t k, const float* a, std::int64_t lda, const float* b, std::int64_t ldb,
                         const float* bias, float* c, std::int64_t ldc, const GemmFinish& finish) {
   validate(transpose_a, transpose_b, m, n, k, lda, ldb, 0.0F, ldc);
+  count_product(m, n, k, 0.0F);
   if (m == 0 || n == 0) return;
   if (k == 0) {
     start_with(bias, m, n, c, ldc);
@@ -220,6 +235,7 @@ void gemm(Transpose transpose_a, Transpose transpose_b, std::int64_t m, std::int
           const double* a, std::int64_t lda, const double* b, std::int64_t ldb, double beta, double* c,
           std::int64_t ldc) {
   validate(transpose_a, transpose_b, m, n, k, lda, ldb, beta, ldc);
+  count_flops(m, n, k);
   const FlushToZero flush;
   multiply_plainly(transpose_a == Transpose::yes, transpose_b == Transpose::yes, m, n, k, a, lda, b, ldb,
                    beta != 0, c, ldc);
@@ -229,6 +245,7 @@ void gemm_parallel(Transpose transpose_a, Transpose transpose_b, std::int64_t m,
                    std::int64_t k, const double* a, std::int64_t lda, const double* b, std::int64_t ldb,
                    double beta, double* c, std::int64_t ldc) {
   validate(transpose_a, transpose_b, m, n, k, lda, ldb, beta, ldc);
+  count_product(m, n, k, beta);
   multiply_plainly_parallel(transpose_a == Transpose::yes, transpose_b == Transpose::yes, m, n, k, a, lda, b,
                             ldb, beta != 0, c, ldc);
 }
@@ -237,6 +254,7 @@ void gemm_bias_parallel(Transpose transpose_a, Transpose transpose_b, std::int64
                         std::int64_t k, const double* a, std::int64_t lda, const double* b, std::int64_t ldb,
                         const double* bias, double* c, std::int64_t ldc, const GemmFinish& finish) {
   validate(transpose_a, transpose_b, m, n, k, lda, ldb, 0.0, ldc);
+  count_product(m, n, k, 0.0);
   if (m == 0 || n == 0) return;
   start_with(bias, m, n, c, ldc);
   multiply_plainly_parallel(transpose_a == Transpose::yes, transpose_b == Transpose::yes, m, n, k, a, lda, b,

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "framework/core/parallel.h"
+#include "framework/core/profile.h"
 #include "framework/kernels/lanes.h"
 
 namespace headlab::kernels {
@@ -49,6 +50,7 @@ void cross_entropy_any(const T* x, Scores scores, T* loss, T* top, T* log_sum) {
   using V = Lanes<T>;
   const std::int64_t n = scores.classes;
   const Cost cost = price<T>(0.7, n);
+  profile::moved<T>(1, scores.rows * n);
   const T smoothing = static_cast<T>(scores.smoothing);
   const T share = static_cast<T>(scores.smoothing / static_cast<double>(n));
   const T sure = static_cast<T>(1 - scores.smoothing);
@@ -81,6 +83,7 @@ void cross_entropy_backward_any(const T* x, Scores scores, const T* top, const T
   using V = Lanes<T>;
   const std::int64_t n = scores.classes;
   const Cost cost = price<T>(0.5, n);
+  profile::moved<T>(accumulate ? 3 : 2, scores.rows * n);
   const V share = broadcast(static_cast<T>(scores.smoothing / static_cast<double>(n)));
   const T sure = scale * static_cast<T>(1 - scores.smoothing);
   parallel_for(scores.rows, grain_for(cost), cost, [&](std::int64_t begin, std::int64_t end) {
@@ -106,6 +109,7 @@ void cross_entropy_backward_any(const T* x, Scores scores, const T* top, const T
 template <class T>
 double squared_distance_any(const T* a, const T* b, std::int64_t n) {
   using V = Lanes<T>;
+  profile::moved<T>(2, n);
   std::vector<double> partials(static_cast<std::size_t>((n + elements - 1) / elements));
   parallel_for(n, elements, price<T>(0.1, 1), [&](std::int64_t begin, std::int64_t end) {
     V sum = broadcast(T{0});
@@ -124,6 +128,7 @@ template <class T>
 void scaled_difference_any(const T* a, const T* b, T scale, T* out, std::int64_t n, bool accumulate) {
   using V = Lanes<T>;
   const V factor = broadcast(scale);
+  profile::moved<T>(accumulate ? 4 : 3, n);
   parallel_for(n, elements, price<T>(0.15, 1), [&](std::int64_t begin, std::int64_t end) {
     for_lanes<T>(end - begin, [&](std::int64_t j, auto part) {
       T* to = out + begin + j;

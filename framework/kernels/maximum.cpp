@@ -4,6 +4,7 @@
 
 #include "framework/core/array.h"
 #include "framework/core/parallel.h"
+#include "framework/core/profile.h"
 
 namespace headlab::kernels {
 
@@ -62,6 +63,7 @@ void maximum_of_rows(const T* x, std::int64_t outer, std::int64_t n, T* y, std::
 template <class T>
 void maximum_any(const T* x, std::int64_t outer, std::int64_t reduced, std::int64_t inner, T* y,
                  std::int64_t* first) {
+  profile::moved<T>(1, outer * reduced * inner);
   if (inner == 1) return maximum_of_rows(x, outer, reduced, y, first);
   const Cost cost{.flops = 16.0 * static_cast<double>(reduced),
                   .bytes = static_cast<double>(reduced) * sizeof(T)};

@@ -1,6 +1,7 @@
 #include "framework/kernels/norms.h"
 
 #include "framework/core/parallel.h"
+#include "framework/core/profile.h"
 #include "framework/kernels/lanes.h"
 #include "framework/kernels/rows.h"
 
@@ -12,6 +13,7 @@ template <Norm kind, class T>
 void norm_rows(const T* x, const T* gain, const T* bias, T eps, T* y, T* mean, T* r, Rows shape) {
   using V = Lanes<T>;
   const std::int64_t n = shape.n;
+  profile::moved<T>(2, shape.rows * n);
   const Cost cost = price<T>(0.3, n);
   parallel_for(shape.rows, grain_for(cost), cost, [=](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
@@ -53,6 +55,7 @@ void backward_rows(const T* x, const T* gain, const T* mean, const T* r, const T
   using V = Lanes<T>;
   const std::int64_t n = shape.n;
   const std::int64_t chunk = chunk_rows(shape.rows);
+  profile::moved<T>(2 + (out.dx ? (out.accumulate ? 2 : 1) : 0), shape.rows * n);
   parallel_for(shape.rows, chunk, price<T>(0.4, n), [=](std::int64_t begin, std::int64_t end) {
     T* dgain = out.gain_partials ? out.gain_partials + begin / chunk * n : nullptr;
     T* dbias = out.bias_partials ? out.bias_partials + begin / chunk * n : nullptr;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <type_traits>
 
+#include "framework/core/profile.h"
 #include "framework/kernels/lanes.h"
 
 namespace headlab::kernels {
@@ -30,6 +31,7 @@ void with_scale(GradientScale scale, const F& f) {
 template <class T>
 void adamw_any(T* w, const T* g, T* m, T* v, std::int64_t n, const AdamWFactors& factors) {
   using V = Lanes<T>;
+  profile::moved<T>(7, n);
   const V rest1 = every_lane<T>(1 - factors.beta1);
   const V beta2 = every_lane<T>(factors.beta2);
   const V rest2 = every_lane<T>(1 - factors.beta2);
@@ -57,6 +59,7 @@ void adamw_any(T* w, const T* g, T* m, T* v, std::int64_t n, const AdamWFactors&
 template <class T>
 void sgd_any(T* w, const T* g, T* u, std::int64_t n, const SgdFactors& factors) {
   using V = Lanes<T>;
+  profile::moved<T>(u ? 5 : 3, n);
   const V lr = every_lane<T>(factors.lr);
   const V momentum = every_lane<T>(factors.momentum);
   const V keep = every_lane<T>(factors.keep);
@@ -80,6 +83,7 @@ void sgd_any(T* w, const T* g, T* u, std::int64_t n, const SgdFactors& factors) 
 // Eight running sums in a fixed order, folded one after the other.
 template <class T>
 double sum_of_squares_any(const T* x, std::int64_t n, double factor) {
+  profile::moved<T>(1, n);
   std::array<double, 8> sums{};
   std::int64_t i = 0;
   if constexpr (std::is_same_v<T, float>) {
@@ -102,6 +106,7 @@ double sum_of_squares_any(const T* x, std::int64_t n, double factor) {
 
 template <class T>
 void scale_any(T* x, std::int64_t n, GradientScale scale) {
+  profile::moved<T>(2, n);
   with_scale(scale, [&](const auto& scaled) {
     for_lanes<T>(n, [&](std::int64_t i, auto part) { put(x + i, scaled(get(x + i, part)), part); });
   });

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "framework/core/parallel.h"
+#include "framework/core/profile.h"
 
 namespace headlab::kernels {
 
@@ -98,6 +99,7 @@ void permute_any(const T* x, T* y, std::span<const Axis> axes, bool accumulate) 
 
 void permute(const Array& x, std::span<const int> order, Array& y, bool accumulate) {
   if (x.size() == 0) return;
+  profile::count(0, static_cast<double>(accumulate ? 3 * x.bytes() : 2 * x.bytes()));
   std::array<Axis, Shape::max_rank> axes{};
   int count = joined_axes(x.shape(), order, axes);
   if (count == 0) axes[static_cast<std::size_t>(count++)] = {1, 1, 1};
@@ -118,6 +120,7 @@ template <class T>
 void copy_block(const T* from, std::int64_t from_stride, T* to, std::int64_t to_stride, std::int64_t rows,
                 std::int64_t width, bool accumulate) {
   if (width == 0) return;
+  profile::moved<T>((from ? 2 : 1) + (accumulate ? 1 : 0), rows * width);
   // Long rows are cut into columns, so that one row is enough to share among threads.
   constexpr std::int64_t most = 16384;
   const std::int64_t columns = (width + most - 1) / most;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "framework/core/parallel.h"
+#include "framework/core/profile.h"
 
 namespace headlab::kernels {
 
@@ -122,6 +123,7 @@ template <class T>
 void sum_any(const T* x, std::int64_t outer, std::int64_t reduced, std::int64_t inner, T* y,
              SumOptions options) {
   if (outer == 0 || inner == 0) return;
+  profile::moved<T>(1, outer * reduced * inner);
   if (inner == 1) {
     sum_rows(x, outer, reduced, y, options);
   } else {

@@ -5,6 +5,7 @@
 
 #include "framework/core/array.h"
 #include "framework/core/parallel.h"
+#include "framework/core/profile.h"
 #include "framework/kernels/lanes.h"
 
 namespace headlab::kernels {
@@ -59,6 +60,7 @@ Lanes<T> lines_max(const T* x, Axis axis, Part part) {
 
 template <class T>
 void softmax_any(const T* x, T* y, Axis axis) {
+  profile::moved<T>(2, axis.outer * axis.n * axis.inner);
   along<T>(
       axis, 0.5,
       [&](std::int64_t offset) {
@@ -94,6 +96,7 @@ void softmax_any(const T* x, T* y, Axis axis) {
 
 template <class T>
 void log_softmax_any(const T* x, T* y, Axis axis) {
+  profile::moved<T>(2, axis.outer * axis.n * axis.inner);
   along<T>(
       axis, 0.5,
       [&](std::int64_t offset) {
@@ -123,6 +126,7 @@ void log_softmax_any(const T* x, T* y, Axis axis) {
 template <class T, class Term, class Result>
 void backward_any(const T* y, const T* dy, T* dx, Axis axis, bool accumulate, double nanoseconds,
                   const Term& term, const Result& result) {
+  profile::moved<T>(accumulate ? 4 : 3, axis.outer * axis.n * axis.inner);
   const auto write = [&](std::int64_t i, Lanes<T> sum, auto part) {
     const Lanes<T> g = result(get(y + i, part), get(dy + i, part), sum);
     put(dx + i, accumulate ? get(dx + i, part) + g : g, part);
@@ -164,6 +168,7 @@ void log_softmax_backward_any(const T* y, const T* dy, T* dx, Axis axis, bool ac
 
 template <class T>
 void column_sums_any(const T* x, std::int64_t rows, std::int64_t n, T* out, bool accumulate) {
+  profile::moved<T>(1, rows * n);
   // out (+)= the rows [begin, end), with the running sums in the registers.
   const auto sum_rows = [n](const T* from, std::int64_t count, T* to, bool add) {
     for_lanes<T>(n, [&](std::int64_t j, auto part) {
@@ -185,6 +190,7 @@ void column_sums_any(const T* x, std::int64_t rows, std::int64_t n, T* out, bool
 
 template <class T>
 void repeat_row_any(const T* row, std::int64_t rows, std::int64_t n, T* out) {
+  profile::moved<T>(1, rows * n);
   const Cost cost = price<T>(0.06, n);
   parallel_for(rows, grain_for(cost), cost, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) std::copy_n(row, n, out + i * n);

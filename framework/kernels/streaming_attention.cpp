@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "framework/core/profile.h"
 #include "framework/kernels/streaming_telemetry.h"
 #include "framework/kernels/streaming_tile.h"
 
@@ -198,6 +199,7 @@ class Forward {
 template <class T>
 void streaming_attention(const AttentionProblem<T>& p, const HeadRows<T>& out, T* log_sum_exp,
                          const TelemetryRequest<T>* telemetry) {
+  profile::moved<T>(1, p.numbers());  // the tiles' products count their operations
   const OffsetBias<T> offset_bias(p);
   std::unique_ptr<FiniteTiles<T>> finite;
   if (p.mask.may_block()) finite = std::make_unique<FiniteTiles<T>>(p, p.v);

@@ -56,6 +56,8 @@ struct AttentionProblem {
   DropoutKey dropout_key = {};
 
   std::int64_t group() const { return heads / kv_heads; }
+  /// Numbers of q, k, v and the result.
+  std::int64_t numbers() const { return batch * (heads * n_q + kv_heads * n_k) * (d_k + d_v); }
   std::int64_t tiles() const { return (n_k + attention_keys - 1) / attention_keys; }
   /// Distances of a query and a key that occur.
   std::int64_t offsets() const { return n_q + n_k > 0 ? n_q + n_k - 1 : 0; }

@@ -1,5 +1,6 @@
 #include <memory>
 
+#include "framework/core/profile.h"
 #include "framework/kernels/streaming_attention.h"
 #include "framework/kernels/streaming_tile.h"
 
@@ -284,6 +285,7 @@ template <class T>
 void streaming_attention_backward(const AttentionProblem<T>& p, const HeadRows<const T>& out,
                                   const T* log_sum_exp, const HeadRows<const T>& dout,
                                   const AttentionGradients<T>& gradients) {
+  profile::moved<T>(2, p.numbers());
   Shared<T> shared{p, OffsetBias<T>(p), nullptr, out, log_sum_exp, dout, gradients, count_groups(p)};
   if (p.mask.may_block()) shared.finite_keys = std::make_unique<FiniteTiles<T>>(p, p.k);
   const std::int64_t groups = shared.key_groups;

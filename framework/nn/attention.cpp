@@ -197,6 +197,7 @@ MultiHeadAttention::Result MultiHeadAttention::attend(Tensor q, Tensor k, Tensor
 }
 
 MultiHeadAttention::Result MultiHeadAttention::operator()(const Tensor& given, const Call& call) {
+  const profile::LayerScope scope(*this);  // blocks call it past Child, with braces
   const Options& o = options_;
   check(given.rank() == 3 && given.dim(2) == o.d_model, "attention", "needs x [batch, tokens, {}], not {}",
         o.d_model, given.shape());
@@ -215,6 +216,7 @@ MultiHeadAttention::Result MultiHeadAttention::operator()(const Tensor& given, c
 
 MultiHeadAttention::Result MultiHeadAttention::operator()(const Tensor& query, const Tensor& key,
                                                           const Tensor& value, const Call& call) {
+  const profile::LayerScope scope(*this);
   const Options& o = options_;
   check(query.rank() == 3 && query.dim(2) == o.d_model && key.rank() == 3 && key.dim(2) == o.kdim &&
             value.rank() == 3 && value.dim(2) == o.vdim,

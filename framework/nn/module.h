@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "framework/core/profile.h"
 #include "framework/nn/parameter.h"
 
 namespace headlab {
@@ -95,6 +96,7 @@ class Child {
   T& operator*() { return module_; }
   template <class... Args>
   decltype(auto) operator()(Args&&... args) {
+    const profile::LayerScope scope(module_);
     return module_(std::forward<Args>(args)...);
   }
 

@@ -43,6 +43,7 @@ TransformerBlock::TransformerBlock(const Options& o)
 
 Tensor TransformerBlock::operator()(const Tensor& x, const Mask& mask, const Memory& memory,
                                     KeyValueCache* cache) {
+  const profile::LayerScope scope(*this);  // blocks stand in lists, whose items are called as they are
   Tensor y = residual(x, order_, norm_attn, [&](const Tensor& in) {
     return dropout_((*attn)(in, {.mask = mask, .cache = cache}).out);
   });

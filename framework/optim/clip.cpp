@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "framework/core/parallel.h"
+#include "framework/core/profile.h"
 #include "framework/kernels/optimise.h"
 
 namespace headlab {
@@ -63,6 +64,7 @@ double gradient_norm(const ParameterBuffer& parameters) {
 
 Clipping clipping_of(const ParameterBuffer& parameters, double limit) {
   check(limit > 0, "clip", "the limit {} is not over 0", limit);
+  const profile::Scope scope("clip");
   Clipping result;
   result.norm = gradient_norm(parameters);
   result.finite = std::isfinite(result.norm);

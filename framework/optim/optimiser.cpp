@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "framework/core/parallel.h"
+#include "framework/core/profile.h"
 
 namespace headlab {
 
@@ -21,6 +22,7 @@ Optimiser::Optimiser(ParameterBuffer& parameters, std::string name, std::vector<
 
 void Optimiser::step(double lr, GradientScale scale) {
   check(std::isfinite(lr) && lr >= 0, name_, "lr {} is not a finite number of at least 0", lr);
+  const profile::Scope scope(name_);
   auto& segments = parameters_.segments();
   const std::vector<ParameterBuffer::Piece> pieces = parameters_.touched_pieces();
   std::int64_t numbers = 0;

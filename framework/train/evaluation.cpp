@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "framework/core/check.h"
+#include "framework/core/profile.h"
 #include "framework/ops/cross_entropy.h"
 #include "framework/ops/operators.h"
 #include "framework/ops/shaping.h"
@@ -146,6 +147,12 @@ TaskLoss task_loss(const Tensor& logits, const Batch& batch, const Needs& needs)
   return total;
 }
 
+TaskLoss forward_loss(Model& model, const Batch& batch) {
+  const profile::Scope scope("forward");
+  const Tensor logits = model.logits(batch);
+  return task_loss(logits, batch, model.needs());
+}
+
 std::int64_t count_scored(const Batch& batch) {
   const auto targets = batch.targets.values<std::int64_t>();
   return std::ssize(targets) - std::count(targets.begin(), targets.end(), unscored);
@@ -153,6 +160,7 @@ std::int64_t count_scored(const Batch& batch) {
 
 Evaluation evaluate(Model& model, const Task& task, std::uint64_t seed, HeldOut part,
                     std::int64_t batch_size) {
+  const profile::Scope scope("evaluation");
   const std::optional<Greedy> greedy = task.greedy();
   const bool sequences = task.accuracy() == Accuracy::whole_sequence;
   double loss = 0;

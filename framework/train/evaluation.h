@@ -29,6 +29,8 @@ struct TaskLoss {
   std::int64_t counted = 0;
 };
 TaskLoss task_loss(const Tensor& logits, const Batch& batch, const Needs& needs);
+/// The same of what the model says of the batch. Keeps no logits but those that backward needs.
+TaskLoss forward_loss(Model& model, const Batch& batch);
 
 /// The scored pairs of a batch.
 std::int64_t count_scored(const Batch& batch);

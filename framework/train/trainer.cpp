@@ -116,8 +116,7 @@ double Training::accumulate(std::int64_t index, StepReport& report) {
     const Batch& batch = batches[static_cast<std::size_t>(micro)];
     const TrainingStep scope(
         {.seed = config_.seed, .step = index, .micro_step = micro, .first_example = micro * size});
-    const Tensor logits = model_.logits(batch);
-    const TaskLoss result = task_loss(logits, batch, model_.needs());
+    const TaskLoss result = forward_loss(model_, batch);
     const double loss = result.loss.item();
     if (!std::isfinite(loss)) {
       throw NonFiniteLoss(
@@ -132,6 +131,7 @@ double Training::accumulate(std::int64_t index, StepReport& report) {
 }
 
 StepReport Training::step(std::int64_t index) {
+  const profile::Scope scope("step");
   StepReport report{.step = index + 1, .steps = recipe_.steps};
   buffer_.clear_gradients();
   report.loss = accumulate(index, report);

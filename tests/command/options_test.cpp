@@ -49,6 +49,33 @@ TEST(CommandLine, ReadsEveryKindOfValue) {
   EXPECT_TRUE(f.json);
 }
 
+TEST(CommandLine, AFlagMayHaveAValueBehindAnEqualsSign) {
+  struct Given {
+    bool on = false;
+    std::optional<std::string> file, name;
+    bool read(const std::vector<std::string>& arguments) {
+      CommandLine line("train", "does something");
+      line.argument("TASK", name, "a task", false)
+          .flag_or_text("--trace", "FILE", on, file, "traces", "t.json");
+      EXPECT_NE(line.help().find("--trace[=FILE]  traces (default: t.json)"), std::string::npos)
+          << line.help();
+      return line.read(arguments);
+    }
+  };
+  Given alone, with, without;
+  EXPECT_TRUE(alone.read({"--trace", "offsets"}));
+  EXPECT_TRUE(alone.on);
+  EXPECT_FALSE(alone.file);
+  EXPECT_EQ(alone.name, "offsets");  // not the option's value
+  EXPECT_TRUE(with.read({"--trace=a=b"}));
+  EXPECT_TRUE(with.on);
+  EXPECT_EQ(with.file, "a=b");
+  EXPECT_TRUE(without.read({}));
+  EXPECT_FALSE(without.on);
+  EXPECT_EQ(error_of([&] { with.read({"--trace="}); }), "--trace: the value is missing");
+  EXPECT_EQ(error_of([&] { with.read({"--trace=a", "--trace"}); }), "--trace: given twice");
+}
+
 TEST(CommandLine, LeavesWhatIsNotGiven) {
   Fixture f;
   EXPECT_TRUE(f.read({}));
