@@ -107,6 +107,18 @@ BENCHMARK_CAPTURE(bench, toy_forward, Way::streaming, true, false, toy)->Arg(16)
 BENCHMARK_CAPTURE(bench, toy_both, Way::streaming, true, true, toy)->Arg(16)->Arg(32)->Arg(64);
 BENCHMARK_CAPTURE(bench, toy_both_telemetry, Way::telemetry, true, true, toy)->Arg(16)->Arg(32)->Arg(64);
 
+// What heads cost: 8 · 128 tokens, 512 wide.
+constexpr Shapes h1{8, 1, 0, 512}, h4{8, 4, 0, 128}, h8{8, 8, 0, 64}, h16{8, 16, 0, 32};
+BENCHMARK_CAPTURE(bench, base_h1_both, Way::streaming, false, true, h1)->Arg(128);
+BENCHMARK_CAPTURE(bench, base_h4_both, Way::streaming, false, true, h4)->Arg(128);
+BENCHMARK_CAPTURE(bench, base_h8_both, Way::streaming, false, true, h8)->Arg(128);
+BENCHMARK_CAPTURE(bench, base_h16_both, Way::streaming, false, true, h16)->Arg(128);
+// Of the training steps of `headlab bench`.
+constexpr Shapes nanogpt{12, 4, 0, 32}, nanogpt_6l{4, 6, 0, 64}, gpt2{4, 12, 0, 64};
+BENCHMARK_CAPTURE(bench, nanogpt_cpu_both, Way::streaming, true, true, nanogpt)->Arg(64);
+BENCHMARK_CAPTURE(bench, nanogpt_6l_both, Way::streaming, true, true, nanogpt_6l)->Arg(256);
+BENCHMARK_CAPTURE(bench, gpt2_both, Way::streaming, true, true, gpt2)->Arg(64);
+
 BENCHMARK_CAPTURE(bench_layer, base_h8, 8, 128, 512, 8)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(bench_layer, long_2k, 1, 2048, 512, 8)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(bench_layer, toy, 64, 32, 64, 8)->Unit(benchmark::kMillisecond);

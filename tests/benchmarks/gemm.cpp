@@ -6,12 +6,14 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <iterator>
 #include <string>
 #include <vector>
 
 #include <Eigen/Dense>
 #include <benchmark/benchmark.h>
 
+#include "framework/core/array.h"
 #include "framework/core/random.h"
 
 namespace headlab::kernels {
@@ -46,9 +48,16 @@ double best_seconds(double best, std::int64_t repeats, const Product& product) {
 
 void compare(benchmark::State& state, Form form, Shape3 s) {
   const bool ta = form.a == Transpose::yes, tb = form.b == Transpose::yes;
-  Matrix a(ta ? s.k : s.m, ta ? s.m : s.k), b(tb ? s.n : s.k, tb ? s.k : s.n), c(s.m, s.n), d(s.m, s.n);
+  // In memory as training gets it.
+  std::vector<Array> memory;
+  const auto matrix = [&](std::int64_t rows, std::int64_t columns) {
+    memory.emplace_back(Shape{rows, columns});
+    return Eigen::Map<Matrix>(memory.back().data<float>(), rows, columns);
+  };
+  Eigen::Map<Matrix> a = matrix(ta ? s.k : s.m, ta ? s.m : s.k), b = matrix(tb ? s.n : s.k, tb ? s.k : s.n);
+  Eigen::Map<Matrix> c = matrix(s.m, s.n), d = matrix(s.m, s.n);
   Random random(1, Stream::evaluation);
-  for (Matrix* x : {&a, &b}) {
+  for (Eigen::Map<Matrix>* x : {&a, &b}) {
     std::generate_n(x->data(), x->size(), [&] { return static_cast<float>(random.normal()); });
   }
   const double flops = 2.0 * static_cast<double>(s.m) * static_cast<double>(s.n) * static_cast<double>(s.k);
@@ -76,7 +85,33 @@ void compare(benchmark::State& state, Form form, Shape3 s) {
   state.counters["ratio"] = eigen / ours;
 }
 
+/// A linear map of `rows` rows: forward, the gradient of its input, that of its weight.
+struct Map {
+  const char* name;
+  std::int64_t rows, in, out;
+};
+constexpr Map training_maps[] = {
+    {"toy", 1024, 64, 192},          {"toy", 1024, 64, 64},          {"toy", 1024, 64, 256},
+    {"toy", 1024, 256, 64},          {"nanogpt-cpu", 768, 128, 384}, {"nanogpt-cpu", 768, 128, 128},
+    {"nanogpt-cpu", 768, 128, 512},  {"nanogpt-cpu", 768, 512, 128}, {"nanogpt-cpu", 768, 128, 65},
+    {"nanogpt-6L", 1024, 384, 1152}, {"nanogpt-6L", 1024, 384, 384}, {"nanogpt-6L", 1024, 384, 1536},
+    {"nanogpt-6L", 1024, 1536, 384}, {"gpt2", 256, 768, 2304},       {"gpt2", 256, 768, 768},
+    {"gpt2", 256, 768, 3072},        {"gpt2", 256, 3072, 768},       {"gpt2", 256, 768, 50257},
+};
+
 const bool registered = [] {
+  for (const Map& map : training_maps) {
+    const Shape3 passes[] = {
+        {map.rows, map.out, map.in}, {map.rows, map.in, map.out}, {map.out, map.in, map.rows}};
+    const Form as[] = {{"forward", Transpose::no, Transpose::yes},
+                       {"input", Transpose::no, Transpose::no},
+                       {"weight", Transpose::yes, Transpose::no}};
+    for (std::size_t pass = 0; pass < std::size(passes); ++pass) {
+      const std::string name = std::string("training/") + map.name + "/" + std::to_string(map.in) + "to" +
+                               std::to_string(map.out) + "/" + as[pass].name;
+      benchmark::RegisterBenchmark(name.c_str(), compare, as[pass], passes[pass])->MinTime(0.2);
+    }
+  }
   for (const Shape3& s : shapes) {
     for (const Form& form : forms) {
       const std::string name = std::string("gemm/") + form.name + "/" + std::to_string(s.m) + "x" +
