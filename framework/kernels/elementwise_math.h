@@ -1,5 +1,6 @@
 // The formulas of elementwise.h, one number (f64) or sixteen (f32) at a time, for kernels that fuse them with
-// something else. value(Tag{}, x) is f(x); gradient(Tag{}, dy, kept) is dy f'(x).
+// something else. value(Tag{}, x) is f(x); gradient(Tag{}, dy, kept) is dy f'(x). Where both are wanted of
+// one x, value_and_slope(Tag{}, x) has f(x) and f'(x) for little more than one of them.
 //
 // Like simd.h, for sources only.
 #pragma once
@@ -11,6 +12,11 @@
 #include "framework/kernels/vector_math.h"
 
 namespace headlab::kernels {
+
+template <class V>
+struct ValueAndSlope {
+  V value, slope;
+};
 
 // e^x: dx = dy y
 HEADLAB_INLINE f32x16 value(Exp, f32x16 x) { return exp(x); }
@@ -93,19 +99,21 @@ HEADLAB_INLINE f32x16 value(Gelu, f32x16 x) {
 inline double value(Gelu, double x) {
   return x * value(Sigmoid{}, x * (detail::gelu_c + detail::gelu_c3 * x * x));
 }
-HEADLAB_INLINE f32x16 gradient(Gelu, f32x16 dy, f32x16 x) {
+HEADLAB_INLINE ValueAndSlope<f32x16> value_and_slope(Gelu, f32x16 x) {
   const f32x16 t = max(min(x, broadcast(detail::gelu_cut_f)), broadcast(-detail::gelu_cut_f));
   const f32x16 square = t * t;
   const f32x16 s =
       value(Sigmoid{}, t * fma(square, broadcast(detail::gelu_c3_f), broadcast(detail::gelu_c_f)));
   const f32x16 slope = fma(square, broadcast(detail::gelu_3c3_f), broadcast(detail::gelu_c_f));
-  return dy * fma(t * s * (broadcast(1.0F) - s), slope, s);
+  return {x * s, fma(t * s * (broadcast(1.0F) - s), slope, s)};
 }
-inline double gradient(Gelu, double dy, double x) {
+HEADLAB_INLINE f32x16 gradient(Gelu, f32x16 dy, f32x16 x) { return dy * value_and_slope(Gelu{}, x).slope; }
+inline ValueAndSlope<double> value_and_slope(Gelu, double x) {
   const double t = x < -detail::gelu_cut ? -detail::gelu_cut : x > detail::gelu_cut ? detail::gelu_cut : x;
   const double s = value(Sigmoid{}, t * (detail::gelu_c + detail::gelu_c3 * t * t));
-  return dy * (s + t * s * (1 - s) * (detail::gelu_c + 3 * detail::gelu_c3 * t * t));
+  return {x * s, s + t * s * (1 - s) * (detail::gelu_c + 3 * detail::gelu_c3 * t * t)};
 }
+inline double gradient(Gelu, double dy, double x) { return dy * value_and_slope(Gelu{}, x).slope; }
 
 // x Φ(x) with the normal distribution Φ and density φ: dx = dy (Φ + x φ)
 namespace detail {
@@ -117,14 +125,20 @@ HEADLAB_INLINE f32x16 value(GeluExact, f32x16 x) {
   return fma(half, erf(x * broadcast(0.707106781F)), half);
 }
 inline double value(GeluExact, double x) { return 0.5 * x * std::erfc(-x * detail::inverse_root_two); }
-HEADLAB_INLINE f32x16 gradient(GeluExact, f32x16 dy, f32x16 x) {
-  const f32x16 phi = fma(broadcast(0.5F), erf(x * broadcast(0.707106781F)), broadcast(0.5F));
+HEADLAB_INLINE ValueAndSlope<f32x16> value_and_slope(GeluExact, f32x16 x) {
+  const f32x16 half = broadcast(0.5F) * x;
+  const f32x16 e = erf(x * broadcast(0.707106781F));
+  const f32x16 phi = fma(broadcast(0.5F), e, broadcast(0.5F));
   const f32x16 density = broadcast(0.398942280F) * exp(broadcast(-0.5F) * (x * x));
-  return dy * fma(x, density, phi);
+  return {fma(half, e, half), fma(x, density, phi)};
 }
-inline double gradient(GeluExact, double dy, double x) {
+HEADLAB_INLINE f32x16 gradient(GeluExact, f32x16 dy, f32x16 x) {
+  return dy * value_and_slope(GeluExact{}, x).slope;
+}
+inline ValueAndSlope<double> value_and_slope(GeluExact, double x) {
   const double phi = 0.5 * std::erfc(-x * detail::inverse_root_two);
-  return dy * (phi + x * detail::inverse_root_two_pi * std::exp(-0.5 * x * x));
+  return {value(GeluExact{}, x), phi + x * detail::inverse_root_two_pi * std::exp(-0.5 * x * x)};
 }
+inline double gradient(GeluExact, double dy, double x) { return dy * value_and_slope(GeluExact{}, x).slope; }
 
 }  // namespace headlab::kernels

@@ -2,6 +2,7 @@
 
 #include "framework/ops/arithmetic.h"
 #include "framework/ops/elementwise.h"
+#include "framework/ops/feed_forward.h"
 
 namespace headlab {
 
@@ -20,25 +21,26 @@ FeedForward::FeedForward(const Options& o)
   }
 }
 
-Tensor FeedForward::operator()(const Tensor& x) {
-  Tensor hidden = up(x);
+Tensor FeedForward::operator()(const Tensor& x) { return dropout_(network(x)); }
+
+Tensor FeedForward::network(const Tensor& x) {
+  const auto bias_of = [](const Child<Linear>& map) { return map->bias ? map->bias->tensor() : Tensor(); };
+  const FeedForwardWeights weights{up->weight, bias_of(up), down->weight, bias_of(down)};
   switch (activation_) {
     case Activation::gelu_tanh:
-      hidden = gelu(hidden);
-      break;
+      return feed_forward_gelu(x, weights);
     case Activation::gelu_exact:
-      hidden = gelu_exact(hidden);
-      break;
-    case Activation::relu:
-      hidden = relu(hidden);
-      break;
-    case Activation::swiglu: {
-      const Tensor open = silu((*gate)(x));
-      hidden = mul(open, hidden);
-      break;
+      return feed_forward_gelu_exact(x, weights);
+    case Activation::relu: {
+      const Tensor hidden = relu(up(x));
+      return down(hidden);
     }
+    case Activation::swiglu:
+      break;
   }
-  return dropout_(down(hidden));
+  const Tensor hidden = up(x);
+  const Tensor open = silu((*gate)(x));
+  return down(mul(open, hidden));
 }
 
 }  // namespace headlab

@@ -29,6 +29,8 @@ class FeedForward : public Module {
   std::optional<Child<Linear>> gate;
 
  private:
+  Tensor network(const Tensor& x);
+
   Activation activation_;
   Child<Dropout> dropout_;
 };
