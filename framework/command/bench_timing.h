@@ -18,8 +18,8 @@ struct Timing {
 /// Calls f three times to warm up, then until `seconds` have passed and at least five times.
 Timing measure(const std::function<void()>& f, double seconds);
 
-/// GFLOP/s of f32 multiply-adds in registers, on all threads() at once: the best of some rounds of a few
-/// milliseconds each.
-double measured_peak();
+/// GFLOP/s of f32 multiply-adds in registers, on all threads() at once: the best of rounds of about a
+/// millisecond in this time.
+double measured_peak(double seconds);
 
 }  // namespace headlab
