@@ -9,6 +9,7 @@
 #include "framework/ops/cross_entropy.h"
 #include "framework/ops/elementwise.h"
 #include "framework/ops/embedding.h"
+#include "framework/ops/feed_forward.h"
 #include "framework/ops/linear.h"
 #include "framework/ops/norm.h"
 #include "framework/ops/softmax.h"
@@ -88,6 +89,20 @@ class Operations {
           const Tensor b = bias ? Tensor(random_numbers({out}, 3), true) : Tensor();
           return Ready{
               {x, weight, b}, random_numbers({rows, out}, 4), [=] { return headlab::linear(x, weight, b); }};
+        });
+  }
+
+  void feed_forward(const std::string& origin, std::int64_t rows, std::int64_t d, std::int64_t hidden) {
+    const double flops = 4 * product({rows, d, hidden});
+    add("feed_forward_gelu", fmt::format("{}x{}x{}", rows, d, hidden), origin, {.flops = flops},
+        {.flops = 3 * flops}, 2 * product({rows, d + hidden}) + 2 * product({d, hidden}), [=] {
+          const Tensor x(random_numbers({rows, d}, 1), true);
+          const FeedForwardWeights weights{
+              Tensor(random_numbers({hidden, d}, 2), true), Tensor(random_numbers({hidden}, 3), true),
+              Tensor(random_numbers({d, hidden}, 4), true), Tensor(random_numbers({d}, 5), true)};
+          return Ready{{x, weights.up, weights.up_bias, weights.down, weights.down_bias},
+                       random_numbers({rows, d}, 6),
+                       [=] { return feed_forward_gelu(x, weights); }};
         });
   }
 
@@ -213,6 +228,7 @@ std::vector<BenchCase> operation_cases(const BenchShapes& shapes, bool telemetry
     operations.map("softmax", s.name, s.batch * s.heads * s.tokens, s.tokens,
                    [](const Tensor& x) { return softmax(x); });
     operations.linear(s.name, rows, s.d_model, s.d_model, true);
+    operations.feed_forward(s.name, rows, s.d_model, 4 * s.d_model);
     operations.linear(s.name, rows, s.d_model, 4 * s.d_model, true);
     operations.map("gelu", s.name, rows, 4 * s.d_model, [](const Tensor& x) { return gelu(x); });
     operations.linear(s.name, rows, 4 * s.d_model, s.d_model, true);
