@@ -7,6 +7,7 @@
 #include "framework/command/bench_case.h"
 #include "framework/command/bench_timing.h"
 #include "framework/command/console.h"
+#include "framework/command/memory.h"
 #include "framework/command/profile_option.h"
 #include "framework/command/subcommands.h"
 #include "framework/core/parallel.h"
@@ -116,16 +117,23 @@ std::vector<BenchCase> plan(const Options& o, const Catalogue& catalogue) {
   return o.only ? chosen(std::move(cases), *o.only) : cases;
 }
 
-Timing run(const BenchCase& c, double seconds) {
+struct Measured {
+  Timing timing;
+  std::optional<double> memory;  // the most bytes at once while steps ran
+};
+
+Measured run(const BenchCase& c, double seconds) {
   pool::trim();  // so that the first call is a first one
   const std::function<void()> step = c.prepare();
+  reset_peak_memory();
   const std::string title = fmt::format("{} {}", name_of(c.kind), c.name);
-  return measure(
+  const Timing timing = measure(
       [&] {
         const profile::Scope scope(title);
         step();
       },
       seconds);
+  return {timing, peak_memory()};
 }
 
 /// Rounded: nobody needs seventeen digits of a noisy figure.
@@ -134,7 +142,8 @@ double rounded(double value, int decimals) {
   return std::round(value * scale) / scale;
 }
 
-std::string json_line(const Options& o, const BenchCase& c, const Timing& t, double peak) {
+std::string json_line(const Options& o, const BenchCase& c, const Measured& measured, double peak) {
+  const Timing& t = measured.timing;
   nlohmann::ordered_json json{
       {"peer", fmt::format("headlab-{}{}", HEADLAB_VERSION, o.telemetry ? "-telemetry" : "")},
       {"threads", threads()},
@@ -150,6 +159,7 @@ std::string json_line(const Options& o, const BenchCase& c, const Timing& t, dou
       {"ms_max", rounded(t.slowest, 4)},
       {"first_ms", rounded(t.first, 4)},
       {"peak_gflops", rounded(peak, 1)}};
+  if (measured.memory) json["peak_memory_mb"] = rounded(*measured.memory * 1e-6, 1);
   if (c.bytes > 0) json["gbytes_per_s"] = rounded(c.bytes / t.median / 1e6, 2);
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
@@ -165,14 +175,16 @@ class Lines {
     for (const BenchCase& c : cases) width_ = std::max(width_, display_width(title(c)));
   }
   std::string head() const {
-    return line("case", "ms", "quartiles", "n", "first ms", "GFLOP/s", "of peak", "GB/s");
+    return line("case", "ms", "quartiles", "n", "first ms", "GFLOP/s", "of peak", "GB/s", "memory");
   }
-  std::string row(const BenchCase& c, const Timing& t, double peak) const {
+  std::string row(const BenchCase& c, const Measured& measured, double peak) const {
+    const Timing& t = measured.timing;
     const double rate = c.flops / t.median / 1e6;
     return line(
         title(c), milliseconds(t.median), fmt::format("{} – {}", milliseconds(t.low), milliseconds(t.high)),
         grouped(t.calls), milliseconds(t.first), c.flops > 0 ? fixed(rate, 1) : "–",
-        c.flops > 0 ? percent(rate / peak) : "–", c.bytes > 0 ? fixed(c.bytes / t.median / 1e6, 1) : "–");
+        c.flops > 0 ? percent(rate / peak) : "–", c.bytes > 0 ? fixed(c.bytes / t.median / 1e6, 1) : "–",
+        measured.memory ? with_unit(*measured.memory, "B") : "–");
   }
 
  private:
@@ -181,10 +193,10 @@ class Lines {
   }
   std::string line(const std::string& name, const std::string& ms, const std::string& spread,
                    const std::string& n, const std::string& first, const std::string& rate,
-                   const std::string& share, const std::string& bytes) const {
+                   const std::string& share, const std::string& bytes, const std::string& memory) const {
     return padded_right(name, width_) + padded_left(ms, 10) + padded_left(spread, 19) + padded_left(n, 9) +
            padded_left(first, 10) + padded_left(rate, 9) + padded_left(share, 9) + padded_left(bytes, 7) +
-           "\n";
+           padded_left(memory, 10) + "\n";
   }
   std::int64_t width_ = 12;
 };
@@ -208,11 +220,11 @@ int bench_command(const Session& session) {
   for (const BenchCase& c : cases) {
     // On a shared machine the first measurement may have met a busy moment: the highest so far counts.
     peak = std::max(peak, measured_peak(0.05));
-    const Timing timing = run(c, o.seconds);
+    const Measured measured = run(c, o.seconds);
     if (o.common.json) {
-      print(json_line(o, c, timing, peak));
+      print(json_line(o, c, measured, peak));
     } else {
-      print_for_people(lines.row(c, timing, peak));
+      print_for_people(lines.row(c, measured, peak));
     }
     flush_output();  // a case may take a minute
   }

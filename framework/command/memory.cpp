@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fstream>
 #include <limits>
+#include <string>
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -22,6 +23,16 @@ MemoryEstimate& MemoryEstimate::add(std::initializer_list<std::int64_t> sizes, d
   bytes_ += bytes;
   return *this;
 }
+
+std::optional<double> peak_memory() {
+  std::ifstream file("/proc/self/status");
+  for (std::string word; file >> word;) {
+    if (double kibibytes = 0; word == "VmHWM:" && file >> kibibytes) return kibibytes * 1024;
+  }
+  return std::nullopt;
+}
+
+void reset_peak_memory() { std::ofstream("/proc/self/clear_refs") << 5; }
 
 double machine_memory() {
   double memory = std::numeric_limits<double>::infinity();

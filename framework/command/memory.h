@@ -1,8 +1,9 @@
-// Refusing impossible sizes before anything is allocated.
+// Refusing impossible sizes before anything is allocated, and what was used in the end.
 #pragma once
 
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <string_view>
 
 namespace headlab {
@@ -18,6 +19,11 @@ class MemoryEstimate {
  private:
   double bytes_ = 0;
 };
+
+/// The most bytes of physical memory that this process has had at once since reset_peak_memory(), or in all
+/// where the system cannot reset it; absent where it does not say.
+std::optional<double> peak_memory();
+void reset_peak_memory();
 
 /// Bytes that this process may use: the machine's memory, or less if a control group or RLIMIT_AS says so.
 double machine_memory();

@@ -4,6 +4,7 @@
 
 #include "framework/command/bench_case.h"
 #include "framework/command/bench_timing.h"
+#include "framework/command/memory.h"
 #include "framework/files/atomic_file.h"
 #include "framework/nn/attention.h"
 #include "tests/command/support.h"
@@ -40,6 +41,9 @@ TEST_F(CommandTest, BenchPrintsOneJsonObjectACase) {
     EXPECT_LE(line.at("ms_high"), line.at("ms_max"));
     EXPECT_GT(line.at("first_ms"), 0);
     EXPECT_GT(line.at("peak_gflops"), 0);
+    if (peak_memory()) {
+      EXPECT_GT(line.at("peak_memory_mb"), 1);
+    }
     EXPECT_TRUE(line.contains("gflops") && line.contains("peak_share"));
   }
   EXPECT_EQ(lines[0]["kind"], "mha");

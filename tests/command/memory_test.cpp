@@ -1,6 +1,7 @@
 #include "framework/command/memory.h"
 
 #include <limits>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -42,6 +43,19 @@ TEST(Memory, LetsAModelPassThatFits) {
   estimate.add({64, 64}, 4);
   EXPECT_NO_THROW(check_fits("--d-model", estimate));
   EXPECT_NO_THROW(check_fits("--d-model", estimate, estimate.bytes()));
+}
+
+TEST(Memory, KnowsTheMostThatWasUsed) {
+  constexpr double block = 64e6;
+  reset_peak_memory();
+  const std::optional<double> before = peak_memory();
+  if (!before) GTEST_SKIP() << "this system does not say";
+  EXPECT_GT(*before, 1e6);
+  {
+    std::vector<char> used(static_cast<std::size_t>(block), 1);
+    EXPECT_EQ(used[12345], 1);
+  }
+  EXPECT_GT(*peak_memory(), *before + 0.9 * block);
 }
 
 TEST(Memory, KnowsTheMachine) {
