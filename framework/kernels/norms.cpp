@@ -76,6 +76,7 @@ void for_bundles(std::int64_t begin, std::int64_t end, const F& f) {
 template <Norm kind, class T>
 void norm_rows(const T* x, const T* gain, const T* bias, T eps, T* y, T* mean, T* r, Rows shape) {
   const std::int64_t n = shape.n;
+  profile::moved<T>(2, shape.rows * n);
   const Cost cost = price<T>(0.2, n);
   parallel_for(shape.rows, grain_for(cost), cost, [=](std::int64_t begin, std::int64_t end) {
     for_bundles(begin, end, [=](std::int64_t i, auto count) {
@@ -139,6 +140,7 @@ template <Norm kind, class T>
 void backward_rows(const T* x, const T* gain, const T* mean, const T* r, const T* dy, NormGradients<T> out,
                    Rows shape) {
   const std::int64_t n = shape.n;
+  profile::moved<T>(2 + (out.dx ? (out.accumulate ? 2 : 1) : 0), shape.rows * n);
   const std::int64_t chunk = chunk_rows(shape.rows);
   parallel_for(shape.rows, chunk, price<T>(0.3, n), [=](std::int64_t begin, std::int64_t end) {
     NormGradients<T> rows = out;
