@@ -3,29 +3,12 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <mutex>
 
 #include <immintrin.h>
-#include <oneapi/tbb/global_control.h>
-#include <oneapi/tbb/parallel_for.h>
-#include <oneapi/tbb/task_arena.h>
 #include <sched.h>
 
 #include "framework/core/check.h"
-
-#if defined(__SANITIZE_THREAD__)
-#define HEADLAB_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define HEADLAB_TSAN 1
-#endif
-#endif
-#ifdef HEADLAB_TSAN
-// Debian's TBB is not instrumented, so its hand-over of work is invisible to ThreadSanitizer: name fork and
-// join here.
-extern "C" void __tsan_acquire(void*);
-extern "C" void __tsan_release(void*);
-#endif
+#include "framework/core/team.h"
 
 namespace headlab {
 namespace {
@@ -33,47 +16,8 @@ namespace {
 // Whether loops started by this thread stay on it: inside OneThread, or inside a chunk.
 thread_local bool alone_here = false;
 
-struct Arena {
-  explicit Arena(int count)
-      : threads(count),
-        limit(oneapi::tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(count)),
-        arena(count) {}
-  int threads;
-  oneapi::tbb::global_control limit;
-  oneapi::tbb::task_arena arena;
-};
-
-std::mutex arena_mutex;
-std::shared_ptr<Arena>& arena_slot() {
-  static auto* slot = new std::shared_ptr<Arena>;  // outlives every static that might start a loop
-  return *slot;
-}
 std::atomic<int> chosen_threads{0};
-
-std::shared_ptr<Arena> current_arena(int count) {
-  const std::lock_guard lock(arena_mutex);
-  auto& slot = arena_slot();
-  if (!slot || slot->threads != count) slot = std::make_shared<Arena>(count);
-  return slot;
-}
-
-std::atomic<int> running{0};
-std::atomic<int> most_at_once{0};
 std::atomic<std::int64_t> parallel_loops{0};
-
-// What this thread wrote so far is seen by whoever comes after the same tag.
-void comes_before([[maybe_unused]] void* tag) {
-#ifdef HEADLAB_TSAN
-  __tsan_release(tag);
-#endif
-}
-void comes_after([[maybe_unused]] void* tag) {
-#ifdef HEADLAB_TSAN
-  __tsan_acquire(tag);
-#endif
-}
-// One address for the start of all loops: a worker names it before it reads anything of its own loop.
-char loop_start = 0;
 
 struct Restore {
   bool* flag;
@@ -132,40 +76,12 @@ void run_chunks(std::int64_t chunks, bool alone, void (*body)(const void*, std::
     return;
   }
   parallel_loops.fetch_add(1, std::memory_order_relaxed);
-  const std::shared_ptr<Arena> arena = current_arena(count);
-  char loop_end = 0;
-  comes_before(&loop_start);
-  const auto piece = [&](std::int64_t chunk) {
-    {
-      const FlushToZero flush;
-      const Restore restore{&alone_here, alone_here};
-      alone_here = true;
-      const int now = running.fetch_add(1, std::memory_order_relaxed) + 1;
-      struct Leave {
-        ~Leave() { running.fetch_sub(1, std::memory_order_relaxed); }
-      } leave;
-      int most = most_at_once.load(std::memory_order_relaxed);
-      while (now > most && !most_at_once.compare_exchange_weak(most, now, std::memory_order_relaxed)) {
-      }
-      body(context, chunk);
-    }
-    comes_before(&loop_end);
-  };
-  arena->arena.execute([&] {
-    comes_after(&loop_start);  // where all places in the arena are taken, another thread runs this
-    // Isolated: while waiting here a thread must not pick up pieces of somebody else's loop.
-    oneapi::tbb::this_task_arena::isolate([&] {
-      oneapi::tbb::parallel_for(
-          oneapi::tbb::blocked_range<std::int64_t>(0, chunks, 1),
-          [&](const oneapi::tbb::blocked_range<std::int64_t>& range) {
-            comes_after(&loop_start);
-            for (std::int64_t i = range.begin(); i != range.end(); ++i) piece(i);
-          },
-          oneapi::tbb::simple_partitioner());
-    });
-    comes_before(&loop_end);
-  });
-  comes_after(&loop_end);
+  const FlushToZero flush;
+  const Restore restore{&alone_here, alone_here};
+  alone_here = true;
+  SharedLoop loop(chunks, count, body, context);
+  Team::of(count).run(loop, chunks);
+  loop.rethrow();
 }
 
 }  // namespace detail
@@ -176,9 +92,9 @@ std::int64_t grain_for(Cost per_item) {
       1, static_cast<std::int64_t>(std::ceil(parallel_threshold_nanoseconds / 2 / price)));
 }
 
-ParallelCounters parallel_counters() { return {most_at_once.load(), parallel_loops.load()}; }
+ParallelCounters parallel_counters() { return {detail::most_chunks_at_once.load(), parallel_loops.load()}; }
 void reset_parallel_counters() {
-  most_at_once = 0;
+  detail::most_chunks_at_once = 0;
   parallel_loops = 0;
 }
 

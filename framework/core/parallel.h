@@ -1,4 +1,4 @@
-// Parallel loops. The only user of TBB.
+// Parallel loops. Their threads are TBB's, which only framework/core/team.cpp uses.
 //
 // Rules that give the same bits for any number of threads: a loop is cut into chunks by the shape alone,
 // never by the number of threads; a chunk's result does not depend on who runs it; partial results are merged
@@ -54,8 +54,9 @@ struct Cost {
   double bytes = 0;
   double nanoseconds() const { return flops / 16 + bytes / 8; }
 };
-/// Loops cheaper than this stay on one thread: waking a worker costs some microseconds.
-constexpr double parallel_threshold_nanoseconds = 30'000;
+/// Loops cheaper than this stay on one thread: another one needs some microseconds to join and to fetch what
+/// it reads from the first one's cache.
+constexpr double parallel_threshold_nanoseconds = 10'000;
 
 namespace detail {
 [[noreturn]] void refuse_grain(std::int64_t grain);

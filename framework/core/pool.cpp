@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <thread>
 #include <vector>
+
+#include <immintrin.h>
 
 #include "framework/core/huge_memory.h"
 
@@ -53,8 +57,27 @@ std::int64_t capacity_of(int size_class) {
   return (capacity + alignment - 1) / alignment * alignment;
 }
 
+// What it guards takes some ten nanoseconds, so waiting by a system call would cost threads that start
+// together many times that.
+class BusyMutex {
+ public:
+  void lock() {
+    for (unsigned tries = 1; taken_.test_and_set(std::memory_order_acquire); ++tries) {
+      if (tries % 256 == 0) {
+        std::this_thread::yield();
+      } else {
+        _mm_pause();
+      }
+    }
+  }
+  void unlock() { taken_.clear(std::memory_order_release); }
+
+ private:
+  std::atomic_flag taken_;
+};
+
 struct Pool {
-  std::mutex mutex;
+  BusyMutex mutex;
   std::array<std::vector<void*>, classes> free;
   Slabs slabs;
   Counters counters;
@@ -120,6 +143,9 @@ void* allocate(std::int64_t bytes) {
   {
     const std::lock_guard lock(pool.mutex);
     ++pool.counters.allocations;
+    ++pool.counters.live_blocks;
+    pool.counters.live_bytes += bytes;
+    pool.counters.peak_bytes = std::max(pool.counters.peak_bytes, pool.counters.live_bytes);
     auto& blocks = pool.free[static_cast<std::size_t>(size_class)];
     if (!blocks.empty()) {
       block = blocks.back();
@@ -139,17 +165,18 @@ void* allocate(std::int64_t bytes) {
     if (!raw.memory) {
       trim();
       raw = fresh(pool, capacity);
-      if (!raw.memory) return nullptr;
+    }
+    if (!raw.memory) {
+      const std::lock_guard lock(pool.mutex);
+      --pool.counters.live_blocks;
+      pool.counters.live_bytes -= bytes;
+      return nullptr;
     }
     block = static_cast<char*>(raw.memory) + alignment;
     header_of(block)->slab = raw.slab;
   }
   *header_of(block) = {bytes, capacity, size_class, header_of(block)->slab};
   poison_fresh(block, bytes);
-  const std::lock_guard lock(pool.mutex);
-  ++pool.counters.live_blocks;
-  pool.counters.live_bytes += bytes;
-  pool.counters.peak_bytes = std::max(pool.counters.peak_bytes, pool.counters.live_bytes);
   return block;
 }
 

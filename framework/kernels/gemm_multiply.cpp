@@ -14,13 +14,13 @@ constexpr std::int64_t most_rows_packed = 768;
 // Most tiles computed at a time; between them the next panel of B is asked for.
 constexpr std::int64_t most_tiles = 8;
 
-/// [edge] for one width of tile. Masks cost nothing with AVX-512, so there every tile has them.
+/// [edge] for one width of tile. Only tiles of the usual width come without masks (which cost a multiplier's
+/// time with AVX-512 too), and only AVX2 gains from knowing that half of a vector is left.
 using Edges = std::array<TileFunctions, 3>;
 template <int vectors, LayoutA layout>
 constexpr Edges edges() {
-  constexpr bool plain = !HEADLAB_AVX512 && vectors <= tile_vectors;
-  constexpr Edge whole = plain ? Edge::none : Edge::masked;
-  constexpr Edge half = plain ? Edge::low : Edge::masked;
+  constexpr Edge whole = vectors <= tile_vectors ? Edge::none : Edge::masked;
+  constexpr Edge half = vectors <= tile_vectors && !HEADLAB_AVX512 ? Edge::low : Edge::masked;
   return {tile_functions<vectors, layout, whole>(), tile_functions<vectors, layout, Edge::masked>(),
           tile_functions<vectors, layout, half>()};
 }
@@ -93,7 +93,7 @@ void multiply(const Product& p, const RowTiles& tiles, const Region& r, const Pa
   const std::int64_t panel = packs_b ? most_depth * panel_columns : 0;
   const std::int64_t row_blocks = packs_a ? (rows + most_rows_packed - 1) / most_rows_packed : 1;
   const std::int64_t block_tiles = (r.last_tile - r.first_tile + row_blocks - 1) / row_blocks;
-  Scratch scratch(panel + (packs_a ? block_tiles * tile_rows * most_depth : 0));
+  const Scratch<float> scratch(panel + (packs_a ? block_tiles * tile_rows * most_depth : 0));
   float* const panel_b = scratch.data();
   float* const block_a = panel_b + panel;
 
@@ -102,6 +102,7 @@ void multiply(const Product& p, const RowTiles& tiles, const Region& r, const Pa
     const std::int64_t first_row = tiles.first_row(first_tile);
     for (std::int64_t first_k = r.first_k; first_k < r.last_k; first_k += gemm_block_k) {
       const std::int64_t depth = std::min(gemm_block_k, r.last_k - first_k);
+      const bool adds = r.continues || first_k > r.first_k;
       const float* a = nullptr;  // packed, from first_row on
       if (packs_a) {
         for (std::int64_t tile = first_tile; tile < last_tile; ++tile) {
@@ -152,10 +153,10 @@ void multiply(const Product& p, const RowTiles& tiles, const Region& r, const Pa
                              .depth = depth,
                              .c = c,
                              .c_step = p.ldc,
-                             .start = first_k > 0 ? c
-                                      : p.start   ? p.start + row * p.start_step + column
-                                                  : nullptr,
-                             .start_step = first_k > 0 ? p.ldc : p.start_step,
+                             .start = adds      ? c
+                                      : p.start ? p.start + row * p.start_step + column
+                                                : nullptr,
+                             .start_step = adds ? p.ldc : p.start_step,
                              .last = first_lanes(last)});
         }
       }

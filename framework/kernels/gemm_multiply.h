@@ -50,6 +50,7 @@ struct Region {
   std::int64_t first_tile, last_tile;
   std::int64_t first_column, last_column;
   std::int64_t first_k, last_k;
+  bool continues;  ///< C holds the sums up to first_k already
 };
 
 /// Columns of B packed side by side; blocks of columns start at multiples of it.

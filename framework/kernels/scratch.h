@@ -1,34 +1,43 @@
 // Memory of one kernel for the time of its call.
 #pragma once
 
-#include <array>
 #include <cstdint>
-
-#include "framework/core/check.h"
-#include "framework/core/pool.h"
+#include <utility>
 
 namespace headlab::kernels {
 
-/// Floats for packed operands and the like, uninitialised: on the stack where few are needed, else from the
-/// pool. Error: out of memory.
+namespace detail {
+/// 64-byte aligned and uninitialised (NaN where the pool poisons). What the thread took last it should give
+/// back first. Error: out of memory.
+void* take_scratch(std::int64_t bytes);
+void give_scratch(void* memory, std::int64_t bytes) noexcept;
+}  // namespace detail
+
+/// `count` numbers that belong to the thread which made them. Kernels work on tiles for some microseconds
+/// each, too short to ask a pool that all threads share.
+template <class T>
 class Scratch {
  public:
-  explicit Scratch(std::int64_t floats) {
-    if (floats <= static_cast<std::int64_t>(small_.size())) return;
-    const std::int64_t bytes = floats * static_cast<std::int64_t>(sizeof(float));
-    block_ = pool::allocate(bytes);
-    check(block_ != nullptr, "gemm", "out of memory for {} bytes of scratch", bytes);
-  }
+  Scratch() = default;
+  explicit Scratch(std::int64_t count)
+      : bytes_(count * static_cast<std::int64_t>(sizeof(T))),
+        data_(bytes_ > 0 ? static_cast<T*>(detail::take_scratch(bytes_)) : nullptr) {}
   ~Scratch() {
-    if (block_ != nullptr) pool::release(block_);
+    if (data_ != nullptr) detail::give_scratch(data_, bytes_);
   }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  float* data() { return block_ != nullptr ? static_cast<float*>(block_) : small_.data(); }
+  Scratch(Scratch&& other) noexcept
+      : bytes_(std::exchange(other.bytes_, 0)), data_(std::exchange(other.data_, nullptr)) {}
+  Scratch& operator=(Scratch&& other) noexcept {
+    std::swap(bytes_, other.bytes_);
+    std::swap(data_, other.data_);
+    return *this;
+  }
+  explicit operator bool() const { return data_ != nullptr; }
+  T* data() const { return data_; }
 
  private:
-  alignas(64) std::array<float, 4096> small_;  // left uninitialised
-  void* block_ = nullptr;
+  std::int64_t bytes_ = 0;
+  T* data_ = nullptr;
 };
 
 }  // namespace headlab::kernels

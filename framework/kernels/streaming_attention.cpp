@@ -36,7 +36,7 @@ class Forward {
         log_sum_exp_(log_sum_exp),
         tile_(p, offset_bias),
         dropping_(p),
-        sums_({attention_queries, p.d_v}, dtype_of<T>) {
+        sums_(attention_queries * p.d_v) {
     if (telemetry) telemetry_ = std::make_unique<TelemetryBlock<T>>(p, *telemetry);
   }
 
@@ -180,7 +180,7 @@ class Forward {
     if (telemetry_) telemetry_->report();
   }
 
-  T* sums() { return sums_.template data<T>(); }
+  T* sums() { return sums_.data(); }
 
   const AttentionProblem<T>& p_;
   const FiniteTiles<T>* finite_;
@@ -189,7 +189,7 @@ class Forward {
   ScoreTile<T> tile_;
   DropoutTile<T> dropping_;
   std::unique_ptr<TelemetryBlock<T>> telemetry_;
-  Array sums_;  // Σ e^(s − m) v, [queries, d_v]
+  Scratch<T> sums_;  // Σ e^(s − m) v, [queries, d_v]
   bool started_ = false;
   alignas(64) PerQuery<T> maximum_, next_, total_, scale_;
 };

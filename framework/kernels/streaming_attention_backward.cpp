@@ -44,9 +44,9 @@ class Backward {
         p_(shared.p),
         tile_(shared.p, shared.offset_bias),
         dropping_(shared.p),
-        douts_({p_.d_v, attention_queries}, dtype_of<T>),
-        weights_gradient_({attention_keys, attention_queries}, dtype_of<T>) {
-    if (dropping_) dropped_ = Array({attention_keys, attention_queries}, dtype_of<T>);
+        douts_(p_.d_v * attention_queries),
+        weights_gradient_(attention_keys * attention_queries) {
+    if (dropping_) dropped_ = Scratch<T>(attention_keys * attention_queries);
   }
 
   /// Tiles group, group + key_groups, … of one key/value head.
@@ -98,7 +98,7 @@ class Backward {
     tile_.take(block);
     const std::int64_t row = (block.example * p_.heads + block.head) * p_.n_q + block.first;
     transpose_block(own_.dout.at(block.example, block.head, block.first), own_.dout.row, block.count, p_.d_v,
-                    douts_.template data<T>(), block.lanes);
+                    douts_.data(), block.lanes);
     lse_.fill(T{0});
     mean_.fill(T{0});
     for (std::int64_t i = 0; i < block.count; ++i) {
@@ -140,7 +140,7 @@ class Backward {
     const AttentionGradients<T>& g = own_.gradients;
     add_queries(block, keys, used, dout, finite_douts_, g.v);
     gemm(Transpose::no, Transpose::no, keys.count(), block.lanes, p_.d_v, p_.v.at(b, kv, keys.first),
-         p_.v.row, douts_.template data<T>(), block.lanes, T{0}, dscores(), block.lanes);
+         p_.v.row, douts_.data(), block.lanes, T{0}, dscores(), block.lanes);
     differentiate(block, keys, masked);
     add_queries(block, keys, dscores(), p_.q, finite_queries_, g.k);
     const HeadRows<T> dq = own_.dq_of(group_);
@@ -166,7 +166,7 @@ class Backward {
   // P ∘ F
   const T* drop(const QueryBlock<T>& block, const Keys& keys) {
     dropping_.make(block, keys);
-    T* dropped = dropped_.template data<T>();
+    T* dropped = dropped_.data();
     dropping_.apply(block, keys, tile_.scores(), dropped);
     return dropped;
   }
@@ -231,15 +231,15 @@ class Backward {
     }
   }
 
-  T* dscores() { return weights_gradient_.template data<T>(); }
+  T* dscores() { return weights_gradient_.data(); }
 
   const Shared<T>& own_;
   const AttentionProblem<T>& p_;
   ScoreTile<T> tile_;
   DropoutTile<T> dropping_;
-  Array douts_;             // dz of the block, [d_v, lanes]
-  Array weights_gradient_;  // dP, then dS, then dT, [keys, lanes]
-  Array dropped_;
+  Scratch<T> douts_;             // dz of the block, [d_v, lanes]
+  Scratch<T> weights_gradient_;  // dP, then dS, then dT, [keys, lanes]
+  Scratch<T> dropped_;
   std::int64_t group_ = 0;
   bool ready_ = false, started_ = false, finite_queries_ = true, finite_douts_ = true;
   alignas(64) PerQuery<T> lse_, mean_;

@@ -12,6 +12,7 @@
 #include "framework/kernels/finite.h"
 #include "framework/kernels/gemm.h"
 #include "framework/kernels/lanes.h"
+#include "framework/kernels/scratch.h"
 #include "framework/kernels/streaming_attention.h"
 
 namespace headlab::kernels::detail {
@@ -147,18 +148,18 @@ void add_rows_one_by_one(const AttentionProblem<T>& p, const QueryBlock<T>& bloc
                          const T* tile, const HeadRows<const T>& rows, bool accumulate, T* out,
                          std::int64_t out_row) {
   const std::int64_t columns = rows.width;
-  Array copy({keys.count(), columns}, dtype_of<T>);
+  const Scratch<T> copy(keys.count() * columns);
   for (std::int64_t i = 0; i < block.count; ++i) {
     for (std::int64_t j = keys.first; j < keys.last; ++j) {
-      T* to = copy.data<T>() + (j - keys.first) * columns;
+      T* to = copy.data() + (j - keys.first) * columns;
       if (p.allows(block.example, block.head, block.first + i, j)) {
         std::copy_n(rows.at(block.example, block.head / p.group(), j), columns, to);
       } else {
         std::fill_n(to, columns, T{0});
       }
     }
-    gemm(Transpose::yes, Transpose::no, 1, columns, keys.count(), tile + i, block.lanes, copy.data<T>(),
-         columns, accumulate ? T{1} : T{0}, out + i * out_row, out_row);
+    gemm(Transpose::yes, Transpose::no, 1, columns, keys.count(), tile + i, block.lanes, copy.data(), columns,
+         accumulate ? T{1} : T{0}, out + i * out_row, out_row);
   }
 }
 
@@ -169,10 +170,10 @@ template <class T>
 void add_queries_one_by_one(const AttentionProblem<T>& p, const QueryBlock<T>& block, const Keys& keys,
                             const T* tile, const HeadRows<const T>& rows, const HeadRows<T>& out) {
   const std::int64_t columns = rows.width;
-  Array copy({block.count, columns}, dtype_of<T>);
+  const Scratch<T> copy(block.count * columns);
   for (std::int64_t j = keys.first; j < keys.last; ++j) {
     for (std::int64_t i = 0; i < block.count; ++i) {
-      T* to = copy.data<T>() + i * columns;
+      T* to = copy.data() + i * columns;
       if (p.allows(block.example, block.head, block.first + i, j)) {
         std::copy_n(rows.at(block.example, block.head, block.first + i), columns, to);
       } else {
@@ -180,8 +181,7 @@ void add_queries_one_by_one(const AttentionProblem<T>& p, const QueryBlock<T>& b
       }
     }
     gemm(Transpose::no, Transpose::no, 1, columns, block.count, tile + (j - keys.first) * block.lanes,
-         block.lanes, copy.data<T>(), columns, T{1}, out.at(block.example, block.head / p.group(), j),
-         out.row);
+         block.lanes, copy.data(), columns, T{1}, out.at(block.example, block.head / p.group(), j), out.row);
   }
 }
 

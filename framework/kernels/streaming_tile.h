@@ -58,16 +58,16 @@ class ScoreTile {
   explicit ScoreTile(const AttentionProblem<T>& p, const OffsetBias<T>& offset_bias)
       : problem_(p),
         offset_bias_(offset_bias),
-        queries_({p.d_k, attention_queries}, dtype_of<T>),
-        scores_({attention_keys, attention_queries}, dtype_of<T>) {
-    if (p.softcap > 0) slopes_ = Array({attention_keys, attention_queries}, dtype_of<T>);
-    if (p.mask.bias || p.mask.allow) addend_ = Array({attention_keys, attention_queries}, dtype_of<T>);
+        queries_(p.d_k * attention_queries),
+        scores_(attention_keys * attention_queries) {
+    if (p.softcap > 0) slopes_ = Scratch<T>(attention_keys * attention_queries);
+    if (p.mask.bias || p.mask.allow) addend_ = Scratch<T>(attention_keys * attention_queries);
   }
 
   void take(const QueryBlock<T>& block) {
     block_ = &block;
     transpose_block(problem_.q.at(block.example, block.head, block.first), problem_.q.row, block.count,
-                    problem_.d_k, queries_.template data<T>(), block.lanes);
+                    problem_.d_k, queries_.data(), block.lanes);
   }
 
   /// Computes scale·k·q, softcap, biases, −∞ where blocked, and passes every vector of scores through
@@ -79,8 +79,8 @@ class ScoreTile {
     const QueryBlock<T>& block = *block_;
     const AttentionProblem<T>& p = problem_;
     gemm(Transpose::no, Transpose::no, keys.count(), block.lanes, p.d_k,
-         p.k.at(block.example, block.head / p.group(), keys.first), p.k.row, queries_.template data<T>(),
-         block.lanes, T{0}, scores(), block.lanes);
+         p.k.at(block.example, block.head / p.group(), keys.first), p.k.row, queries_.data(), block.lanes,
+         T{0}, scores(), block.lanes);
     const bool masked = keys.first < block.last_first || keys.last > block.first_last;
     if (addend_) gather_addend(keys);
     if (addend_ || p.softcap > 0 || p.offset_bias || p.mask.valid) {
@@ -91,9 +91,9 @@ class ScoreTile {
     return masked;
   }
 
-  T* scores() { return scores_.template data<T>(); }
+  T* scores() { return scores_.data(); }
   /// d softcap·tanh(s/softcap) / ds
-  const T* slopes() const { return slopes_.template data<T>(); }
+  const T* slopes() const { return slopes_.data(); }
 
  private:
   template <bool masked, bool special, class Down>
@@ -121,10 +121,10 @@ class ScoreTile {
           if (p.softcap > 0) {
             const auto t = tanh(s / broadcast(p.softcap));
             s = t * broadcast(p.softcap);
-            store(slopes_.template data<T>() + at, fnma(t, t, broadcast(T{1})));
+            store(slopes_.data() + at, fnma(t, t, broadcast(T{1})));
           }
           if (addend_) {
-            const auto a = load(addend_.template data<T>() + at);
+            const auto a = load(addend_.data() + at);
             s = select(a == minus_infinity_, a, s + a);
           }
           if (offset) s = s + load(offset + lane - j);
@@ -144,7 +144,7 @@ class ScoreTile {
   void gather_addend(const Keys& keys) {
     const QueryBlock<T>& block = *block_;
     const AllowedKeys<T>& mask = problem_.mask;
-    T* addend = addend_.template data<T>();
+    T* addend = addend_.data();
     if (block.count < block.lanes) std::fill_n(addend, keys.count() * block.lanes, T{0});
     for (std::int64_t i = 0; i < block.count; ++i) {
       const std::int64_t row = (block.first + i) * problem_.n_k;
@@ -162,7 +162,7 @@ class ScoreTile {
   const AttentionProblem<T>& problem_;
   const OffsetBias<T>& offset_bias_;
   const QueryBlock<T>* block_ = nullptr;
-  Array queries_, scores_, slopes_, addend_;
+  Scratch<T> queries_, scores_, slopes_, addend_;
 };
 
 /// Factors of dropout of a tile, [keys, lanes]: 0 or 1/(1 − p).
@@ -170,13 +170,13 @@ template <class T>
 class DropoutTile {
  public:
   explicit DropoutTile(const AttentionProblem<T>& p) : problem_(p) {
-    if (p.dropout > 0) factors_ = Array({attention_keys, attention_queries}, dtype_of<T>);
+    if (p.dropout > 0) factors_ = Scratch<T>(attention_keys * attention_queries);
   }
   explicit operator bool() const { return static_cast<bool>(factors_); }
   /// x ∘ factors from element `at` of the tile on; exactly 0 for what is dropped, whatever it holds.
   HEADLAB_INLINE Lanes<T> times(std::int64_t at, Lanes<T> x) const {
     const auto none = broadcast(T{0});
-    const auto f = load(factors_.template data<T>() + at);
+    const auto f = load(factors_.data() + at);
     return select(f == none, none, x * f);
   }
   /// to = tile ∘ factors; may be the same.
@@ -198,18 +198,18 @@ class DropoutTile {
       dropout_factors(key, p.dropout, row.data(), keys.count());
       for (std::int64_t j = 0; j < keys.count(); ++j) {
         const bool kept = row[static_cast<std::size_t>(j)] != 0;
-        factors_.template data<T>()[j * block.lanes + i] = kept ? factor() : T{0};
+        factors_.data()[j * block.lanes + i] = kept ? factor() : T{0};
       }
     }
     for (std::int64_t i = block.count; i < block.lanes; ++i) {
-      for (std::int64_t j = 0; j < keys.count(); ++j) factors_.template data<T>()[j * block.lanes + i] = T{0};
+      for (std::int64_t j = 0; j < keys.count(); ++j) factors_.data()[j * block.lanes + i] = T{0};
     }
   }
 
  private:
   T factor() const { return problem_.dropout >= 1 ? T{0} : static_cast<T>(1 / (1 - problem_.dropout)); }
   const AttentionProblem<T>& problem_;
-  Array factors_;
+  Scratch<T> factors_;
 };
 
 }  // namespace headlab::kernels::detail

@@ -62,7 +62,7 @@ TEST_F(Parallel, SmallWorkStaysOnTheCallersThread) {
 
 TEST_F(Parallel, GrainsComeFromThePriceAlone) {
   const std::int64_t one = grain_for({.flops = 16});  // a nanosecond
-  EXPECT_EQ(one, 15'000);
+  EXPECT_EQ(one, 5'000);
   EXPECT_EQ(grain_for({.flops = 16e9}), 1);
   EXPECT_GE(grain_for({}), 1);
   set_threads(8);

@@ -176,7 +176,11 @@ TEST(Gemm, ARowDoesNotDependOnItsNeighbours) {
 }
 
 TEST(Gemm, GivesTheSameBitsOnAnyNumberOfThreads) {
-  for (const auto& [m, n, k] : {std::array<std::int64_t, 3>{509, 251, 293}, {1, 4099, 769}, {3001, 3, 211}}) {
+  for (const auto& [m, n, k] : {std::array<std::int64_t, 3>{509, 251, 293},
+                                {1, 4099, 769},
+                                {3001, 3, 211},
+                                {67, 61, 1031},  // blocks of k at the same time
+                                {61, 67, 701}}) {
     for (const Transpose ta : both) {
       for (const Transpose tb : both) {
         const Product<float> p(ta, tb, m, n, k);
