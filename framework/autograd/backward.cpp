@@ -90,7 +90,7 @@ class Tape {
     for (const detail::Edge& edge : node.inputs) {
       if (edge.node) push(edge.node);
     }
-    node.run(dy_, dx_);
+    node.run(dy_, dx_, keep_graph_ ? Again::possibly : Again::never);
     if (!keep_graph_) {
       node.consumed = true;
       node.drop_closure();

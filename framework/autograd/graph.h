@@ -24,7 +24,7 @@ struct Edge {
 struct Node : Counted {
   explicit Node(std::string_view op);
   virtual ~Node();
-  virtual void run(std::span<const Array> dy, Sinks dx) = 0;
+  virtual void run(std::span<const Array> dy, Sinks dx, Again again) = 0;
   virtual void drop_closure() = 0;
   void connect(std::span<const Tensor> inputs);
   Tensor output(Array value, const Tensor* view_of, bool closure_keeps_it);
@@ -46,8 +46,10 @@ struct Node : Counted {
 template <class Closure>
 struct NodeOf final : Node {
   NodeOf(std::string_view op, Closure f) : Node(op), closure(std::move(f)) {}
-  void run(std::span<const Array> dy, Sinks dx) override {
-    if constexpr (std::is_invocable_v<Closure&, const Array&, Sinks>) {
+  void run(std::span<const Array> dy, Sinks dx, [[maybe_unused]] Again again) override {
+    if constexpr (std::is_invocable_v<Closure&, const Array&, Sinks, Again>) {
+      (*closure)(dy[0], dx, again);
+    } else if constexpr (std::is_invocable_v<Closure&, const Array&, Sinks>) {
       (*closure)(dy[0], dx);
     } else {
       (*closure)(dy, dx);

@@ -40,6 +40,8 @@ void Sink::add(Array gradient) {
   add_into(to.array, gradient);
 }
 
+bool Sink::empty() const { return !slot_->filled; }
+
 Sink::Destination Sink::open() {
   detail::Slot& slot = *slot_;
   const bool accumulate = slot.filled;

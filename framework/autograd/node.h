@@ -32,8 +32,9 @@ bool needs_grad(std::span<const Tensor> inputs);
 /// Whether the closure holds the op's own output, which then must not change in place before backward.
 enum class Keeps : bool { nothing, output };
 
-/// The result of an op with one output. The closure is called as closure(dy, dx): dy the gradient of the
-/// output (never absent), dx one sink an input. It is dropped at once when nothing needs a gradient.
+/// The result of an op with one output. The closure is called as closure(dy, dx), or closure(dy, dx, Again)
+/// where it takes that: dy the gradient of the output (never absent), dx one sink an input. It is dropped at
+/// once when nothing needs a gradient.
 template <class Closure>
 Tensor record(std::string_view op, Array value, std::span<const Tensor> inputs, Closure closure,
               Keeps keeps = Keeps::nothing, const Tensor* view_of = nullptr) {

@@ -38,6 +38,8 @@ class Sink {
   /// A place that a kernel writes into: every element, and before another sink is touched (both may be the
   /// same tensor).
   Destination open();
+  /// Whether no gradient has arrived yet.
+  bool empty() const;
 
  private:
   friend class Tape;
@@ -45,6 +47,10 @@ class Sink {
   detail::Slot* slot_ = nullptr;
 };
 using Sinks = std::span<Sink>;
+
+/// Whether a closure may be called again: in a backward that keeps the graph. Where it never is, it may
+/// overwrite what it alone holds.
+enum class Again : bool { never, possibly };
 
 /// An input's value kept for backward. get() is an error when the value was changed in place since.
 class Saved {
@@ -54,6 +60,8 @@ class Saved {
   /// Keeps nothing unless `wanted`.
   Saved(const Tensor& tensor, std::string_view op, bool wanted);
   const Array& get() const;
+  /// Whether nobody else holds these numbers any more.
+  bool alone() const { return value_ && value_.unique(); }
 
  private:
   Array value_;

@@ -22,7 +22,7 @@ struct Scores {
 void cross_entropy(const float* x, Scores scores, float* loss, float* top, float* log_sum);
 void cross_entropy(const double* x, Scores scores, double* loss, double* top, double* log_sum);
 
-/// dx (+)= scale·(softmax(x) - q), 0 where ignored.
+/// dx (+)= scale·(softmax(x) - q), 0 where ignored. dx may be x.
 void cross_entropy_backward(const float* x, Scores scores, const float* top, const float* log_sum,
                             float scale, float* dx, bool accumulate);
 void cross_entropy_backward(const double* x, Scores scores, const double* top, const double* log_sum,

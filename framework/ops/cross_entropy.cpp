@@ -59,17 +59,26 @@ CrossEntropy cross_entropy(const Tensor& logits, const Array& targets, const Cro
     for (const T loss : losses.values<T>()) sum += static_cast<double>(loss);
   });
   const double divisor = counted > 0 ? static_cast<double>(counted) : 1;
-  Tensor loss = record(
-      "cross_entropy", Array::full(Shape{}, sum / divisor, dtype), {logits},
-      [x = Saved(logits, "cross_entropy"), kept, scores, top, log_sum, divisor](const Array& dy, Sinks dx) {
-        dispatch(dy.dtype(), "cross_entropy", [&](auto zero) {
-          using T = decltype(zero);
-          const Sink::Destination to = dx[0].open();
-          kernels::cross_entropy_backward(x.get().data<T>(), scores, top.data<T>(), log_sum.data<T>(),
-                                          static_cast<T>(dy.item() / divisor), to.array.data<T>(),
-                                          to.accumulate);
-        });
-      });
+  Tensor loss = record("cross_entropy", Array::full(Shape{}, sum / divisor, dtype), {logits},
+                       [x = Saved(logits, "cross_entropy"), kept, scores, top, log_sum, divisor](
+                           const Array& dy, Sinks dx, Again again) {
+                         // A large vocabulary's logits are the largest array of a step: their gradient takes
+                         // their place where nobody reads them any more.
+                         const bool in_place = again == Again::never && x.alone() && dx[0].empty();
+                         Array place = in_place ? x.get() : Array();
+                         dispatch(dy.dtype(), "cross_entropy", [&](auto zero) {
+                           using T = decltype(zero);
+                           const auto write = [&](Array& to, bool accumulate) {
+                             kernels::cross_entropy_backward(
+                                 x.get().data<T>(), scores, top.data<T>(), log_sum.data<T>(),
+                                 static_cast<T>(dy.item() / divisor), to.data<T>(), accumulate);
+                           };
+                           if (in_place) return write(place, false);
+                           const Sink::Destination to = dx[0].open();
+                           write(to.array, to.accumulate);
+                         });
+                         if (in_place) dx[0].add(std::move(place));
+                       });
   return {std::move(loss), counted};
 }
 

@@ -3,6 +3,9 @@
 #include <limits>
 
 #include "framework/autograd/gradcheck.h"
+#include "framework/core/pool.h"
+#include "framework/ops/arithmetic.h"
+#include "framework/ops/reduction.h"
 #include "framework/ops/softmax.h"
 #include "tests/support/ops.h"
 
@@ -143,6 +146,58 @@ TEST(CrossEntropy, SameBitsForAnyNumberOfThreads) {
     backward(loss);
     return std::vector<Array>{loss.value(), x.grad()};
   });
+}
+
+// The gradient of x, whose logits somebody still looks at or not, and the most bytes that backward took.
+struct Traced {
+  Array gradient;
+  std::int64_t peak = 0;
+};
+Traced through_logits(bool looked_at, bool twice_used = false) {
+  const Tensor x(random_array({61, 103}, 8).to(DType::f32), true);
+  Array targets({61}, DType::i64);
+  for (std::int64_t i = 0; i < 61; ++i) targets.data<std::int64_t>()[i] = i % 7 == 3 ? -1 : i;
+  Tensor logits = add(x, Tensor::full({}, 2));
+  Tensor loss = cross_entropy(logits, targets, {.label_smoothing = 0.1}).loss;
+  if (twice_used) {
+    const Tensor other = sum(logits);
+    loss = add(loss, other);
+  }
+  const Array before = logits.value().copy();
+  if (!looked_at) logits = Tensor();
+  pool::reset_peak();
+  const std::int64_t start = pool::counters().live_bytes;
+  backward(loss);
+  if (looked_at) {
+    EXPECT_TRUE(same_bits(logits.value(), before));
+  }
+  return {x.grad(), pool::counters().peak_bytes - start};
+}
+TEST(CrossEntropy, TheGradientTakesThePlaceOfLogitsThatNobodyLooksAt) {
+  for (const bool twice_used : {false, true}) {
+    const Traced seen = through_logits(true, twice_used);
+    const Traced unseen = through_logits(false, twice_used);
+    EXPECT_TRUE(same_bits(seen.gradient, unseen.gradient));
+    if (twice_used) continue;
+    constexpr std::int64_t bytes = 61 * 103 * 4;
+    EXPECT_GE(seen.peak, bytes);
+    EXPECT_LT(unseen.peak, bytes / 2);
+  }
+}
+
+TEST(CrossEntropy, AGraphThatIsKeptKeepsItsLogits) {
+  const Tensor x(random_array({5, 7}, 9), true);
+  Tensor logits = mul(x, Tensor::full({}, 2, DType::f64));
+  const Tensor loss = cross_entropy(logits, targets_of({5}, {0, 6, 2, 1, 3})).loss;
+  logits = Tensor();
+  backward(loss, {.keep_graph = true});
+  const Array once = x.grad().copy();
+  for (const bool keep : {true, false}) {
+    Tensor leaf = x;
+    leaf.clear_grad();
+    backward(loss, {.keep_graph = keep});
+    EXPECT_TRUE(same_bits(x.grad(), once));
+  }
 }
 
 TEST(Mse, AgreesWithTheGoldensAndGradients) {
