@@ -15,9 +15,9 @@ Tensor embedding(const Array& ids, const Tensor& weight) {
   const std::int64_t d = weight.dim(1);
   const std::int64_t* id = ids.data<std::int64_t>();
   for (std::int64_t i = 0; i < ids.size(); ++i) {
-    check(id[i] >= 0 && id[i] < vocabulary, "embedding",
-          "id {} at position {} is outside the vocabulary of {}", id[i], position_of(i, ids.shape()),
-          vocabulary);
+    if (id[i] >= 0 && id[i] < vocabulary) continue;
+    fail("embedding", "id {} at position {} is outside the vocabulary of {}", id[i],
+         position_of(i, ids.shape()), vocabulary);
   }
   Array y(ids.shape().inserted(ids.rank(), d), weight.dtype());
   dispatch(weight.dtype(), "embedding", [&](auto zero) {
