@@ -38,11 +38,58 @@ std::int64_t round_up(std::int64_t count) { return (count + lanes - 1) / lanes *
 // Packing is worth its price where many tiles read what is packed, or where rows lie so far apart that they
 // share sets of the cache (measured).
 bool far_apart(std::int64_t step) { return step % 256 == 0; }
+// A few rows times a transposed B: to transpose B would cost more than to multiply it.
+bool turns(const Product& p, std::int64_t rows) { return p.transposed_b && rows <= 2 * lanes; }
 bool packing_a_pays(const Product& p, std::int64_t rows, std::int64_t columns) {
+  if (turns(p, rows)) return false;
   return rows > few_rows && columns > (far_apart(p.lda) ? 3 : 15) * tile_columns;
 }
 bool packing_b_pays(const Product& p, std::int64_t rows) {
   return p.transposed_b || rows > (far_apart(p.ldb) ? 4 : 18) * tile_rows;
+}
+
+/// Cᵀ = B·op(A)ᵀ: B is read as it lies, a tile has rows of B one under another and rows of C side by side.
+void multiply_turned(const Product& p, std::int64_t first_row, std::int64_t rows, const Region& r) {
+  constexpr std::int64_t most_wide = lanes * tile_vectors;
+  const std::int64_t depth = r.last_k - r.first_k;
+  const Scratch<float> turned(depth * most_wide);  // op(A)ᵀ, [k, width]
+  alignas(64) float tile[tile_rows * most_wide];
+  for (std::int64_t first = first_row; first < first_row + rows; first += most_wide) {
+    const std::int64_t count = std::min(most_wide, first_row + rows - first);
+    const std::int64_t vectors = (count + lanes - 1) / lanes, width = vectors * lanes;
+    pack_b(!p.transposed_a, p.at_a(first, r.first_k), p.lda, count, depth, turned.data(), width);
+    const auto& functions = tile_table[static_cast<std::size_t>(LayoutA::rows)][vectors - 1][0];
+    for (std::int64_t column = r.first_column; column < r.last_column; column += tile_rows) {
+      const std::int64_t height = std::min<std::int64_t>(tile_rows, r.last_column - column);
+      const auto for_outputs = [&](const auto& body) {
+        for (std::int64_t i = 0; i < count; ++i) {
+          for (std::int64_t j = 0; j < height; ++j) body(first + i, column + j, tile[j * width + i]);
+        }
+      };
+      const bool starts = r.continues || p.start != nullptr;
+      if (starts) {
+        const float* start = r.continues ? p.c : p.start;
+        const std::int64_t step = r.continues ? p.ldc : p.start_step;
+        std::fill_n(tile, height * width, 0.0F);
+        for_outputs([&](std::int64_t i, std::int64_t j, float& x) { x = start[i * step + j]; });
+      }
+      for (std::int64_t first_k = r.first_k; first_k < r.last_k; first_k += gemm_block_k) {
+        functions[height]({.count = 1,
+                           .a = p.at_b(first_k, column),
+                           .a_step = p.ldb,
+                           .a_next = 0,
+                           .b = turned.data() + (first_k - r.first_k) * width,
+                           .b_step = width,
+                           .depth = std::min(gemm_block_k, r.last_k - first_k),
+                           .c = tile,
+                           .c_step = width,
+                           .start = starts || first_k > r.first_k ? tile : nullptr,
+                           .start_step = width,
+                           .last = first_lanes(lanes)});
+      }
+      for_outputs([&](std::int64_t i, std::int64_t j, float& x) { p.c[i * p.ldc + j] = x; });
+    }
+  }
 }
 
 }  // namespace
@@ -83,6 +130,9 @@ void pack_columns(const Product& p, const Region& r, float* packed_b) {
 void multiply(const Product& p, const RowTiles& tiles, const Region& r, const Packed& packed) {
   const std::int64_t rows = tiles.first_row(r.last_tile) - tiles.first_row(r.first_tile);
   const std::int64_t width = r.last_column - r.first_column;
+  if (turns(p, rows) && packed.a == nullptr && packed.b == nullptr) {
+    return multiply_turned(p, tiles.first_row(r.first_tile), rows, r);
+  }
   const bool packs_a = !packed.a && packing_a_pays(p, rows, width);
   const bool packs_b = !packed.b && packing_b_pays(p, rows);
   const bool a_is_packed = packed.a || packs_a, b_is_packed = packed.b || packs_b;
