@@ -33,6 +33,10 @@ constexpr std::array tile_table = {
     widths<LayoutA::rows>(std::make_integer_sequence<int, one_row_vectors>{}),
     widths<LayoutA::columns>(std::make_integer_sequence<int, one_row_vectors>{})};
 
+Edge edge_of(std::int64_t last) {
+  return last == lanes ? Edge::none : last > lanes / 2 ? Edge::masked : Edge::low;
+}
+
 std::int64_t round_up(std::int64_t count) { return (count + lanes - 1) / lanes * lanes; }
 
 // Packing is worth its price where many tiles read what is packed, or where rows lie so far apart that they
@@ -93,6 +97,12 @@ void multiply_turned(const Product& p, std::int64_t first_row, std::int64_t rows
 }
 
 }  // namespace
+
+TileFunction tile_function(LayoutA layout, std::int64_t rows, std::int64_t columns) {
+  const std::int64_t vectors = (columns + lanes - 1) / lanes, last = columns - (vectors - 1) * lanes;
+  return tile_table[static_cast<std::size_t>(layout)][static_cast<std::size_t>(vectors - 1)]
+                   [static_cast<std::size_t>(edge_of(last))][static_cast<std::size_t>(rows)];
+}
 
 bool worth_packing(const Product& p, bool operand_a) {
   return operand_a ? packing_a_pays(p, p.m, p.n) : packing_b_pays(p, p.m);
@@ -179,9 +189,8 @@ void multiply(const Product& p, const RowTiles& tiles, const Region& r, const Pa
           b = packed.b + round_up(p.n) * (first_k - r.first_k) + column * depth;
           b_step = vectors * lanes;
         }
-        const Edge edge = last == lanes ? Edge::none : last > lanes / 2 ? Edge::masked : Edge::low;
-        const auto& functions =
-            tile_table[static_cast<std::size_t>(layout)][vectors - 1][static_cast<std::size_t>(edge)];
+        const auto& functions = tile_table[static_cast<std::size_t>(layout)][vectors - 1]
+                                          [static_cast<std::size_t>(edge_of(last))];
         std::int64_t count = 0;
         for (std::int64_t tile = first_tile; tile < last_tile; tile += count) {
           const std::int64_t height = tiles.height(tile), row = tiles.first_row(tile);

@@ -64,6 +64,9 @@ struct Packed {
 };
 /// Whether A (else B) as a whole is worth packing.
 bool worth_packing(const Product& p, bool operand_a);
+/// The function for tiles of `rows` × `columns` outputs, at most tile_rows × tile_columns.
+TileFunction tile_function(LayoutA layout, std::int64_t rows, std::int64_t columns);
+
 /// Floats that `Packed` needs for `depth` steps of k.
 std::int64_t packed_a_size(const Product& p, std::int64_t depth);
 std::int64_t packed_b_size(const Product& p, std::int64_t depth);

@@ -28,9 +28,11 @@ namespace {
 template <class T>
 class Forward {
  public:
-  Forward(const AttentionProblem<T>& p, const OffsetBias<T>& offset_bias, const FiniteTiles<T>* finite,
-          const HeadRows<T>& out, T* log_sum_exp, const TelemetryRequest<T>* telemetry)
+  Forward(const AttentionProblem<T>& p, const QueryBlocks<T>& blocks, const OffsetBias<T>& offset_bias,
+          const FiniteTiles<T>* finite, const HeadRows<T>& out, T* log_sum_exp,
+          const TelemetryRequest<T>* telemetry)
       : p_(p),
+        blocks_(blocks),
         finite_(finite),
         out_(out),
         log_sum_exp_(log_sum_exp),
@@ -41,7 +43,7 @@ class Forward {
   }
 
   void run(std::int64_t b, std::int64_t h, std::int64_t index) {
-    const QueryBlock<T> block(p_, b, h, index);
+    const QueryBlock<T> block = blocks_(b, h, index);
     tile_.take(block);
     maximum_.fill(blocked_score<T>);
     total_.fill(T{0});
@@ -87,8 +89,9 @@ class Forward {
     if (finite_ && !(*finite_)(block.example, kv, keys)) {
       add_rows_one_by_one(p_, block, keys, tile_.scores(), p_.v, started_, sums(), p_.d_v);
     } else {
-      gemm(Transpose::yes, Transpose::no, block.count, p_.d_v, keys.count(), tile_.scores(), block.lanes,
-           p_.v.at(block.example, kv, keys.first), p_.v.row, started_ ? T{1} : T{0}, sums(), p_.d_v);
+      multiply_for_queries(block, keys, block.masks(keys), tile_.scores(),
+                           p_.v.at(block.example, kv, keys.first), p_.v.row, p_.d_v,
+                           started_ ? Onto::sums : Onto::nothing, sums(), p_.d_v);
     }
     started_ = true;
   }
@@ -139,7 +142,8 @@ class Forward {
       const T c = scale_[static_cast<std::size_t>(i)];
       if (c == 1) continue;
       T* row = sums() + i * p_.d_v;
-      for (std::int64_t k = 0; k < p_.d_v; ++k) row[k] *= c;
+      for_lanes<T>(p_.d_v,
+                   [&](std::int64_t k, auto part) { put(row + k, get(row + k, part) * broadcast(c), part); });
     }
   }
 
@@ -170,9 +174,11 @@ class Forward {
       const T* from = sums() + i * p_.d_v;
       T* to = out_.at(block.example, block.head, block.first + i);
       if (!started_ || f == 0) {
-        std::fill_n(to, p_.d_v, T{0});
+        clear_rows(1, p_.d_v, to, 0);
       } else {
-        for (std::int64_t k = 0; k < p_.d_v; ++k) to[k] = from[k] * f;
+        for_lanes<T>(p_.d_v, [&](std::int64_t k, auto part) {
+          put(to + k, get(from + k, part) * broadcast(f), part);
+        });
       }
     }
     std::copy_n(next_.data(), block.count,
@@ -183,6 +189,7 @@ class Forward {
   T* sums() { return sums_.data(); }
 
   const AttentionProblem<T>& p_;
+  const QueryBlocks<T>& blocks_;
   const FiniteTiles<T>* finite_;
   const HeadRows<T>& out_;
   T* log_sum_exp_;
@@ -201,13 +208,14 @@ void streaming_attention(const AttentionProblem<T>& p, const HeadRows<T>& out, T
                          const TelemetryRequest<T>* telemetry) {
   profile::moved<T>(1, p.numbers());  // the tiles' products count their operations
   const OffsetBias<T> offset_bias(p);
+  const QueryBlocks<T> query_blocks(p);
   std::unique_ptr<FiniteTiles<T>> finite;
   if (p.mask.may_block()) finite = std::make_unique<FiniteTiles<T>>(p, p.v);
   const auto scores = static_cast<double>(std::min(attention_queries, p.n_q) * p.n_k);
   const Cost cost{.flops = scores * (2 * static_cast<double>(p.d_k + p.d_v) + 24), .bytes = 0};
   const std::int64_t blocks = p.blocks();
   parallel_for(p.batch * p.heads * blocks, grain_for(cost), cost, [&](std::int64_t begin, std::int64_t end) {
-    Forward<T> forward(p, offset_bias, finite.get(), out, log_sum_exp, telemetry);
+    Forward<T> forward(p, query_blocks, offset_bias, finite.get(), out, log_sum_exp, telemetry);
     for (std::int64_t piece = begin; piece < end; ++piece) {
       forward.run(piece / blocks / p.heads, piece / blocks % p.heads, piece % blocks);
     }

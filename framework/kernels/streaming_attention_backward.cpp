@@ -19,6 +19,7 @@ template <class T>
 struct Shared {
   const AttentionProblem<T>& p;
   const OffsetBias<T> offset_bias;
+  const QueryBlocks<T> blocks;
   std::unique_ptr<FiniteTiles<T>> finite_keys;
   const HeadRows<const T>& out;
   const T* log_sum_exp;
@@ -52,24 +53,23 @@ class Backward {
   /// Tiles group, group + key_groups, … of one key/value head.
   void run(std::int64_t b, std::int64_t kv, std::int64_t group) {
     group_ = group;
-    const AttentionGradients<T>& g = own_.gradients;
-    for (std::int64_t tile = group; tile * attention_keys < p_.n_k; tile += own_.key_groups) {
-      const std::int64_t last = std::min((tile + 1) * attention_keys, p_.n_k);
-      for (std::int64_t j = tile * attention_keys; j < last; ++j) {
-        std::fill_n(g.k.at(b, kv, j), p_.d_k, T{0});
-        std::fill_n(g.v.at(b, kv, j), p_.d_v, T{0});
-      }
-    }
+    first_ = true;
+    if (p_.blocks() == 0 || p_.group() == 0) clear_keys(b, kv, 0, p_.n_k);
     for (std::int64_t h = kv * p_.group(); h < (kv + 1) * p_.group(); ++h) {
       T sink = 0;
       for (std::int64_t index = 0; index < p_.blocks(); ++index) {
-        const QueryBlock<T> block(p_, b, h, index);
+        const QueryBlock<T> block = own_.blocks(b, h, index);
         started_ = false;
         ready_ = false;
+        std::int64_t cleared = 0;  // keys before it have got a gradient, be it 0
         for_each_tile(block, group, own_.key_groups, [&](const Keys& keys) {
+          if (first_) clear_keys(b, kv, cleared, keys.first);
           start(block);
           add(block, keys);
+          cleared = keys.last;
         });
+        if (first_) clear_keys(b, kv, cleared, p_.n_k);
+        first_ = false;
         if (!started_) clear(block);
         if (own_.dsink && group == 0) {
           start(block);
@@ -81,6 +81,18 @@ class Backward {
   }
 
  private:
+  // Gradients of those of the keys from … to − 1 that lie in the group's tiles.
+  void clear_keys(std::int64_t b, std::int64_t kv, std::int64_t from, std::int64_t to) {
+    const AttentionGradients<T>& g = own_.gradients;
+    for (std::int64_t tile = from / attention_keys; tile * attention_keys < to; ++tile) {
+      if (tile % own_.key_groups != group_) continue;
+      const std::int64_t first = std::max(from, tile * attention_keys);
+      const std::int64_t count = std::min(to, (tile + 1) * attention_keys) - first;
+      clear_rows(count, p_.d_k, g.k.at(b, kv, first), g.k.row);
+      clear_rows(count, p_.d_v, g.v.at(b, kv, first), g.v.row);
+    }
+  }
+
   // e^(s − lse), kept down the keys.
   struct WeightPass {
     Lanes<T> lse;
@@ -113,12 +125,8 @@ class Backward {
       mean_[at] = lse == blocked_score<T> ? T{0} : horizontal_sum(sum);
     }
     // Without a mask every query sees every key, and what is not finite belongs into every sum.
-    const auto finite = [&](const HeadRows<const T>& rows) {
-      return !own_.finite_keys ||
-             all_finite(rows.at(block.example, block.head, block.first), block.count, rows.width, rows.row);
-    };
-    finite_queries_ = finite(p_.q);
-    finite_douts_ = finite(own_.dout);
+    finite_queries_ = !own_.finite_keys || all_finite(tile_.queries(), 1, p_.d_k * block.lanes, 0);
+    finite_douts_ = !own_.finite_keys || all_finite(douts_.data(), 1, p_.d_v * block.lanes, 0);
   }
 
   T sink_gradient(const QueryBlock<T>& block) const {
@@ -139,8 +147,8 @@ class Backward {
     const HeadRows<const T>& dout = own_.dout;
     const AttentionGradients<T>& g = own_.gradients;
     add_queries(block, keys, used, dout, finite_douts_, g.v);
-    gemm(Transpose::no, Transpose::no, keys.count(), block.lanes, p_.d_v, p_.v.at(b, kv, keys.first),
-         p_.v.row, douts_.data(), block.lanes, T{0}, dscores(), block.lanes);
+    multiply_scores(block, keys, block.masks(keys), p_.v.at(b, kv, keys.first), p_.v.row, p_.d_v,
+                    douts_.data(), dscores());
     differentiate(block, keys, masked);
     add_queries(block, keys, dscores(), p_.q, finite_queries_, g.k);
     const HeadRows<T> dq = own_.dq_of(group_);
@@ -148,8 +156,8 @@ class Backward {
     if (own_.finite_keys && !(*own_.finite_keys)(b, kv, keys)) {
       add_rows_one_by_one(p_, block, keys, dscores(), p_.k, started_, to, dq.row);
     } else {
-      gemm(Transpose::yes, Transpose::no, block.count, p_.d_k, keys.count(), dscores(), block.lanes,
-           p_.k.at(b, kv, keys.first), p_.k.row, started_ ? T{1} : T{0}, to, dq.row);
+      multiply_for_queries(block, keys, block.masks(keys), dscores(), p_.k.at(b, kv, keys.first), p_.k.row,
+                           p_.d_k, started_ ? Onto::sums : Onto::nothing, to, dq.row);
     }
     started_ = true;
   }
@@ -157,10 +165,13 @@ class Backward {
   // out [keys] += tile · rows
   void add_queries(const QueryBlock<T>& block, const Keys& keys, const T* tile, const HeadRows<const T>& rows,
                    bool finite, const HeadRows<T>& out) {
-    if (!finite) return add_queries_one_by_one(p_, block, keys, tile, rows, out);
-    gemm(Transpose::no, Transpose::no, keys.count(), rows.width, block.count, tile, block.lanes,
-         rows.at(block.example, block.head, block.first), rows.row, T{1},
-         out.at(block.example, block.head / p_.group(), keys.first), out.row);
+    T* to = out.at(block.example, block.head / p_.group(), keys.first);
+    if (!finite) {
+      if (first_) clear_rows(keys.count(), rows.width, to, out.row);
+      return add_queries_one_by_one(p_, block, keys, tile, rows, out);
+    }
+    multiply_for_keys(block, keys, block.masks(keys), tile, rows.at(block.example, block.head, block.first),
+                      rows.row, rows.width, first_ ? Onto::zeros : Onto::sums, to, out.row);
   }
 
   // P ∘ F
@@ -227,7 +238,7 @@ class Backward {
   void clear(const QueryBlock<T>& block) {
     const HeadRows<T> dq = own_.dq_of(group_);
     for (std::int64_t i = 0; i < block.count; ++i) {
-      std::fill_n(dq.at(block.example, block.head, block.first + i), p_.d_k, T{0});
+      clear_rows(1, p_.d_k, dq.at(block.example, block.head, block.first + i), 0);
     }
   }
 
@@ -241,6 +252,7 @@ class Backward {
   Scratch<T> weights_gradient_;  // dP, then dS, then dT, [keys, lanes]
   Scratch<T> dropped_;
   std::int64_t group_ = 0;
+  bool first_ = false;  // of the blocks that add to the gradients of a key/value head
   bool ready_ = false, started_ = false, finite_queries_ = true, finite_douts_ = true;
   alignas(64) PerQuery<T> lse_, mean_;
 };
@@ -286,7 +298,8 @@ void streaming_attention_backward(const AttentionProblem<T>& p, const HeadRows<c
                                   const T* log_sum_exp, const HeadRows<const T>& dout,
                                   const AttentionGradients<T>& gradients) {
   profile::moved<T>(2, p.numbers());
-  Shared<T> shared{p, OffsetBias<T>(p), nullptr, out, log_sum_exp, dout, gradients, count_groups(p)};
+  Shared<T> shared{p,    OffsetBias<T>(p), QueryBlocks<T>(p), nullptr, out, log_sum_exp,
+                   dout, gradients,        count_groups(p)};
   if (p.mask.may_block()) shared.finite_keys = std::make_unique<FiniteTiles<T>>(p, p.k);
   const std::int64_t groups = shared.key_groups;
   const std::int64_t step = shared.offset_bias.step;

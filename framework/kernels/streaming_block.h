@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <vector>
 
 #include "framework/core/array.h"
 #include "framework/core/parallel.h"
@@ -42,6 +43,7 @@ struct QueryBlock {
   alignas(64) PerQuery<std::int32_t> first_key, last_key;  ///< past count: nothing is allowed
   std::int64_t lowest = 0, highest = 0;                    ///< all allowed keys lie in [lowest, highest)
   std::int64_t last_first = 0, first_last = 0;             ///< every query may see [last_first, first_last)
+  Keys common{0, 0};                                       ///< every vector of queries needs these
   /// The same as lowest and highest for each vector of queries.
   std::array<Keys, attention_queries / width<T>> vectors;
 
@@ -71,6 +73,11 @@ struct QueryBlock {
       Keys& own = vectors[static_cast<std::size_t>(i / width<T>)];
       own = {std::min<std::int64_t>(own.first, from), std::max<std::int64_t>(own.last, to)};
     }
+    common = vectors[0];
+    for (std::int64_t lane = width<T>; lane < lanes; lane += width<T>) {
+      const Keys& own = vectors[static_cast<std::size_t>(lane / width<T>)];
+      common = {std::max(common.first, own.first), std::min(common.last, own.last)};
+    }
   }
 
   /// Those of some keys that the vector of queries from `lane` on may see.
@@ -80,6 +87,9 @@ struct QueryBlock {
     return {from, std::clamp(own.last, from, keys.last)};
   }
 
+  /// Whether a range keeps one of the queries from one of these keys.
+  bool masks(const Keys& keys) const { return keys.first < last_first || keys.last > first_last; }
+
   /// Whether any query may see one of these keys.
   bool meets(std::int64_t from, std::int64_t to) const {
     bool any = false;
@@ -88,6 +98,27 @@ struct QueryBlock {
     }
     return any;
   }
+};
+
+/// The blocks of queries of all heads, worked out once where all examples have the same mask.
+template <class T>
+class QueryBlocks {
+ public:
+  explicit QueryBlocks(const AttentionProblem<T>& p) : problem_(p) {
+    if (p.mask.range_example != 0 || p.batch * p.heads == 0) return;
+    for (std::int64_t index = 0; index < p.blocks(); ++index) blocks_.emplace_back(p, 0, 0, index);
+  }
+  QueryBlock<T> operator()(std::int64_t b, std::int64_t h, std::int64_t index) const {
+    if (blocks_.empty()) return {problem_, b, h, index};
+    QueryBlock<T> block = blocks_[static_cast<std::size_t>(index)];
+    block.example = b;
+    block.head = h;
+    return block;
+  }
+
+ private:
+  const AttentionProblem<T>& problem_;
+  std::vector<QueryBlock<T>> blocks_;
 };
 
 /// What a tile [keys, lanes] holds, from `at` on, of keys that no query of a vector may see.
@@ -108,7 +139,9 @@ void for_each_tile(const QueryBlock<T>& block, std::int64_t first_tile, std::int
   for (; tile * attention_keys < block.highest; tile += tile_step) {
     const Keys keys{std::max(tile * attention_keys, block.lowest),
                     std::min((tile + 1) * attention_keys, block.highest)};
-    if (block.meets(keys.first, keys.last)) f(keys);
+    // Those at either end belong to some query.
+    const bool at_an_end = keys.first == block.lowest || keys.last == block.highest;
+    if (at_an_end || block.meets(keys.first, keys.last)) f(keys);
   }
 }
 

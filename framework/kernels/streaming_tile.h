@@ -10,7 +10,7 @@
 #include <array>
 #include <cstdint>
 
-#include "framework/kernels/streaming_block.h"
+#include "framework/kernels/streaming_product.h"
 
 namespace headlab::kernels::detail {
 
@@ -78,10 +78,9 @@ class ScoreTile {
   bool fill(const Keys& keys, const Down& down) {
     const QueryBlock<T>& block = *block_;
     const AttentionProblem<T>& p = problem_;
-    gemm(Transpose::no, Transpose::no, keys.count(), block.lanes, p.d_k,
-         p.k.at(block.example, block.head / p.group(), keys.first), p.k.row, queries_.data(), block.lanes,
-         T{0}, scores(), block.lanes);
-    const bool masked = keys.first < block.last_first || keys.last > block.first_last;
+    const bool masked = block.masks(keys);
+    multiply_scores(block, keys, masked, p.k.at(block.example, block.head / p.group(), keys.first), p.k.row,
+                    p.d_k, queries_.data(), scores());
     if (addend_) gather_addend(keys);
     if (addend_ || p.softcap > 0 || p.offset_bias || p.mask.valid) {
       finish<true, true>(keys, down);
@@ -91,6 +90,8 @@ class ScoreTile {
     return masked;
   }
 
+  /// The block's queries, [d_k, lanes].
+  const T* queries() const { return queries_.data(); }
   T* scores() { return scores_.data(); }
   /// d softcap·tanh(s/softcap) / ds
   const T* slopes() const { return slopes_.data(); }
