@@ -33,6 +33,34 @@ TEST(StreamingAttention, ARowDoesNotDependOnTheQueriesBesideIt) {
   }
 }
 
+// A range of keys lets the kernel leave out parts of a tile, the same mask key by key doesn't.
+TEST(StreamingAttention, PartsOfTilesThatAreLeftOutChangeNoBit) {
+  Random random(17, Stream::statistics);
+  for (const std::int64_t tokens : {1, 15, 33, 77, 150, 300}) {
+    const AttentionSizes s{
+        .batch = 2, .heads = 2, .kv_heads = 1, .n_q = tokens, .n_k = tokens, .d_k = 7, .d_v = 19};
+    const AttentionCase in(random, s, DType::f32);
+    for (const std::int64_t window : {300, 37, 5}) {
+      Array allowed({tokens, tokens}, DType::u8);
+      for (std::int64_t i = 0; i < tokens; ++i) {
+        for (std::int64_t j = 0; j < tokens; ++j) {
+          allowed.data<std::uint8_t>()[i * tokens + j] = j <= i && i - j < window ? 1 : 0;
+        }
+      }
+      std::vector<Array> first;
+      for (const Mask& mask : {Mask::allow(allowed), Mask::causal() & Mask::window(window)}) {
+        for (Tensor t : {in.q, in.k, in.v}) t.clear_grad();
+        const Tensor out = attention(in.q, in.k, in.v, {.heads = 2, .kv_heads = 1, .mask = mask}).out;
+        backward(sum(mul(out, out)));
+        std::vector<Array> all{out.value()};
+        for (const Tensor& t : {in.q, in.k, in.v}) all.push_back(t.grad().copy());
+        if (first.empty()) first = all;
+        for (std::size_t i = 0; i < all.size(); ++i) EXPECT_TRUE(same_bits(all[i], first[i])) << tokens;
+      }
+    }
+  }
+}
+
 TEST(StreamingAttention, SameBitsForAnyNumberOfThreadsWhereKeysAreGrouped) {
   Random random(12, Stream::statistics);
   const AttentionSizes s{.batch = 1, .heads = 2, .kv_heads = 1, .n_q = 515, .n_k = 700, .d_k = 32, .d_v = 32};
