@@ -114,7 +114,9 @@ BENCHMARK_CAPTURE(bench, base_h4_both, Way::streaming, false, true, h4)->Arg(128
 BENCHMARK_CAPTURE(bench, base_h8_both, Way::streaming, false, true, h8)->Arg(128);
 BENCHMARK_CAPTURE(bench, base_h16_both, Way::streaming, false, true, h16)->Arg(128);
 // Of the training steps of `headlab bench`.
-constexpr Shapes nanogpt{12, 4, 0, 32}, nanogpt_6l{4, 6, 0, 64}, gpt2{4, 12, 0, 64};
+constexpr Shapes toy_2l{32, 4, 0, 16}, nanogpt{12, 4, 0, 32}, nanogpt_6l{4, 6, 0, 64}, gpt2{4, 12, 0, 64};
+BENCHMARK_CAPTURE(bench, toy_2l_forward, Way::streaming, true, false, toy_2l)->Arg(32);
+BENCHMARK_CAPTURE(bench, toy_2l_both, Way::streaming, true, true, toy_2l)->Arg(32);
 BENCHMARK_CAPTURE(bench, nanogpt_cpu_both, Way::streaming, true, true, nanogpt)->Arg(64);
 BENCHMARK_CAPTURE(bench, nanogpt_6l_both, Way::streaming, true, true, nanogpt_6l)->Arg(256);
 BENCHMARK_CAPTURE(bench, gpt2_both, Way::streaming, true, true, gpt2)->Arg(64);
