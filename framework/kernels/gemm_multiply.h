@@ -1,5 +1,5 @@
 // The loops of gemm between its interface and its tiles: which parts of the operands are packed, and in which
-// order tiles are computed. For gemm.cpp only.
+// order tiles are computed. For gemm.cpp and streaming_product.h only.
 #pragma once
 
 #include <algorithm>
