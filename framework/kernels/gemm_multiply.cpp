@@ -3,7 +3,6 @@
 #include <array>
 #include <utility>
 
-#include "framework/kernels/gemm.h"
 #include "framework/kernels/scratch.h"
 
 namespace headlab::kernels::detail {

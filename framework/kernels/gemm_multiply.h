@@ -1,10 +1,11 @@
 // The loops of gemm between its interface and its tiles: which parts of the operands are packed, and in which
-// order tiles are computed. For gemm.cpp and streaming_product.h only.
+// order tiles are computed. For gemm's own sources and streaming_product.h only.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 
+#include "framework/kernels/gemm.h"
 #include "framework/kernels/gemm_tile.h"
 
 namespace headlab::kernels::detail {
@@ -76,5 +77,8 @@ void pack_columns(const Product& p, const Region& region, float* packed_b);
 
 /// Computes the region; packs what pays and has not been packed. first_k is a multiple of gemm_block_k.
 void multiply(const Product& p, const RowTiles& tiles, const Region& region, const Packed& packed);
+
+/// The whole product, on several threads where that pays; `finish` as in gemm_bias_parallel().
+void multiply_parallel(const Product& p, const GemmFinish& finish);
 
 }  // namespace headlab::kernels::detail

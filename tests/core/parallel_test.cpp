@@ -146,6 +146,36 @@ TEST_F(Parallel, TwoThreadsOfOneProcessDoNotDisturbEachOther) {
   EXPECT_EQ(wrong, 0);
 }
 
+TEST_F(Parallel, MoreCallersThanOffersAllFinish) {
+  set_threads(4);
+  std::atomic<std::int64_t> sum{0};
+  std::vector<std::thread> callers;
+  for (int caller = 0; caller < 12; ++caller) {
+    callers.emplace_back([&] {
+      for (int repeat = 0; repeat < 100; ++repeat) {
+        parallel_for(7, 1, dear, [&](std::int64_t begin, std::int64_t) { sum += begin; });
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(sum, 12 * 100 * 21);
+}
+
+TEST_F(Parallel, ALoopAfterALongPauseIsHelpedAgain) {
+  set_threads(2);
+  for (int pause = 0; pause < 3; ++pause) {
+    // Helpers have gone to sleep by now.
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    reset_parallel_counters();
+    for (int repeat = 0; parallel_counters().most_at_once < 2 && repeat < 2000; ++repeat) {
+      parallel_for(8, 1, dear, [](std::int64_t, std::int64_t) {
+        std::this_thread::sleep_for(std::chrono::microseconds(200));
+      });
+    }
+    EXPECT_EQ(parallel_counters().most_at_once, 2);
+  }
+}
+
 TEST_F(Parallel, AnExceptionReachesTheCallerOnceAndTheNextCallWorks) {
   for (const int count : {1, 4, 8}) {
     set_threads(count);

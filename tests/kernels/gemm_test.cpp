@@ -1,97 +1,13 @@
 #include "framework/kernels/gemm.h"
 
-#include <algorithm>
-#include <array>
-#include <bit>
-#include <cmath>
-#include <limits>
-#include <string>
-#include <vector>
-
 #include <Eigen/Dense>
 #include <gtest/gtest.h>
 
 #include "framework/core/check.h"
-#include "framework/core/parallel.h"
-#include "framework/core/random.h"
+#include "tests/kernels/gemm_product.h"
 
 namespace headlab::kernels {
 namespace {
-
-constexpr Transpose both[] = {Transpose::no, Transpose::yes};
-constexpr float nan = std::numeric_limits<float>::quiet_NaN();
-
-template <class Number>
-std::vector<Number> normals(std::int64_t count, std::uint64_t index) {
-  Random random(3, Stream::evaluation, index);
-  std::vector<Number> out(static_cast<std::size_t>(count));
-  for (Number& x : out) x = static_cast<Number>(random.normal());
-  return out;
-}
-
-/// One product with all its operands; leading dimensions are longer than rows by `slack`.
-template <class Number>
-struct Product {
-  Transpose ta, tb;
-  std::int64_t m, n, k, lda, ldb, ldc;
-  std::vector<Number> a, b, c;
-  Product(Transpose ta_, Transpose tb_, std::int64_t m_, std::int64_t n_, std::int64_t k_,
-          std::int64_t slack = 0)
-      : ta(ta_), tb(tb_), m(m_), n(n_), k(k_) {
-    lda = (ta == Transpose::yes ? m : k) + slack;
-    ldb = (tb == Transpose::yes ? k : n) + 2 * slack;
-    ldc = n + 3 * slack;
-    a = normals<Number>((ta == Transpose::yes ? k : m) * lda, 1);
-    b = normals<Number>((tb == Transpose::yes ? n : k) * ldb, 2);
-    c = normals<Number>(m * ldc, 3);
-  }
-  Number at_a(std::int64_t i, std::int64_t l) const {
-    return a[ta == Transpose::yes ? l * lda + i : i * lda + l];
-  }
-  Number at_b(std::int64_t l, std::int64_t j) const {
-    return b[tb == Transpose::yes ? j * ldb + l : l * ldb + j];
-  }
-  std::vector<Number> run(Number beta) const {
-    auto out = c;
-    gemm(ta, tb, m, n, k, a.data(), lda, b.data(), ldb, beta, out.data(), ldc);
-    return out;
-  }
-  std::vector<Number> run_parallel(Number beta) const {
-    auto out = c;
-    gemm_parallel(ta, tb, m, n, k, a.data(), lda, b.data(), ldb, beta, out.data(), ldc);
-    return out;
-  }
-  std::string text() const {
-    return std::string(ta == Transpose::yes ? "T" : "N") + (tb == Transpose::yes ? "T " : "N ") +
-           std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k);
-  }
-};
-
-/// The documented order of sums, one number at a time.
-std::vector<float> in_documented_order(const Product<float>& p, float beta) {
-  const FlushToZero flush;
-  auto out = p.c;
-  for (std::int64_t i = 0; i < p.m; ++i) {
-    for (std::int64_t j = 0; j < p.n; ++j) {
-      float c = beta == 0 ? 0 : out[i * p.ldc + j];
-      for (std::int64_t first = 0; first < p.k; first += gemm_block_k) {
-        float sum = 0;
-        for (std::int64_t l = first; l < std::min(p.k, first + gemm_block_k); ++l) {
-          sum = std::fma(p.at_a(i, l), p.at_b(l, j), sum);
-        }
-        c = first == 0 && beta == 0 ? sum : c + sum;
-      }
-      out[i * p.ldc + j] = c;
-    }
-  }
-  return out;
-}
-
-bool same_bits(const std::vector<float>& x, const std::vector<float>& y) {
-  return std::equal(x.begin(), x.end(), y.begin(), y.end(), [](float s, float t) {
-    return std::bit_cast<std::uint32_t>(s) == std::bit_cast<std::uint32_t>(t);
-  });
-}
 
 template <class Number>
 void agrees_with_eigen(double tolerance) {
@@ -173,82 +89,6 @@ TEST(Gemm, ARowDoesNotDependOnItsNeighbours) {
       }
     }
   }
-}
-
-TEST(Gemm, GivesTheSameBitsOnAnyNumberOfThreads) {
-  for (const auto& [m, n, k] : {std::array<std::int64_t, 3>{509, 251, 293},
-                                {1, 4099, 769},
-                                {3001, 3, 211},
-                                {67, 61, 1031},  // blocks of k at the same time
-                                {61, 67, 701}}) {
-    for (const Transpose ta : both) {
-      for (const Transpose tb : both) {
-        const Product<float> p(ta, tb, m, n, k);
-        const auto serial = p.run(1);
-        for (const int threads : {1, 2, 3, 4, 8}) {
-          set_threads(threads);
-          reset_parallel_counters();
-          EXPECT_TRUE(same_bits(p.run_parallel(1), serial)) << p.text() << " on " << threads;
-          if (m == 509) {
-            EXPECT_EQ(parallel_counters().parallel_loops > 0, threads > 1);
-          }
-        }
-        set_threads(0);
-      }
-    }
-  }
-  const Product<double> p(Transpose::no, Transpose::yes, 211, 199, 197);
-  EXPECT_EQ(p.run_parallel(0), p.run(0));
-}
-
-TEST(Gemm, StartsFromABiasAndHandsOutEveryBlockOnce) {
-  for (const auto& [m, n, k] :
-       {std::array<std::int64_t, 3>{509, 251, 293}, {7, 4099, 769}, {3001, 3, 211}, {2, 3, 5}, {5, 7, 0}}) {
-    for (const Transpose ta : both) {
-      for (const Transpose tb : both) {
-        Product<float> p(ta, tb, m, n, k, 1);
-        const auto bias = normals<float>(n, 4);
-        for (std::int64_t i = 0; i < m; ++i) std::copy_n(bias.begin(), n, p.c.begin() + i * p.ldc);
-        const auto expected = p.run(1);
-        for (const int threads : {1, 3}) {
-          set_threads(threads);
-          auto got = p.c;
-          for (std::int64_t i = 0; i < m; ++i) std::fill_n(got.begin() + i * p.ldc, n, nan);
-          std::vector<int> seen(static_cast<std::size_t>(m * n));
-          const auto finish = [&](const GemmBlock& block) {
-            for (std::int64_t i = block.row; i < block.row + block.rows; ++i) {
-              for (std::int64_t j = block.column; j < block.column + block.columns; ++j) {
-                ++seen[i * n + j];
-                got[i * p.ldc + j] *= 2;
-              }
-            }
-          };
-          gemm_bias_parallel(ta, tb, m, n, k, p.a.data(), p.lda, p.b.data(), p.ldb, bias.data(), got.data(),
-                             p.ldc, finish);
-          EXPECT_EQ(seen, std::vector<int>(seen.size(), 1)) << p.text();
-          for (std::int64_t i = 0; i < m; ++i) {
-            for (std::int64_t j = 0; j < n; ++j) got[i * p.ldc + j] /= 2;
-          }
-          EXPECT_TRUE(same_bits(got, expected)) << p.text() << " on " << threads;
-        }
-        set_threads(0);
-      }
-    }
-  }
-}
-
-TEST(Gemm, KeepsTheOrderWhereManyStepsOfKArePackedInTurns) {
-  const Product<float> p(Transpose::no, Transpose::no, 61, 1031, 4111);
-  EXPECT_TRUE(same_bits(p.run_parallel(1), in_documented_order(p, 1)));
-}
-
-TEST(Gemm, StaysOnOneThreadWhereTheProductIsSmall) {
-  const Product<float> p(Transpose::no, Transpose::yes, 67, 61, 59);
-  set_threads(4);
-  reset_parallel_counters();
-  p.run_parallel(0);
-  EXPECT_EQ(parallel_counters().parallel_loops, 0);
-  set_threads(0);
 }
 
 TEST(Gemm, EmptySizesWriteWhatTheyShould) {
