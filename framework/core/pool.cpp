@@ -2,16 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
-#include <thread>
 #include <vector>
 
-#include <immintrin.h>
-
+#include "framework/core/busy_wait.h"
 #include "framework/core/huge_memory.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -57,27 +54,8 @@ std::int64_t capacity_of(int size_class) {
   return (capacity + alignment - 1) / alignment * alignment;
 }
 
-// What it guards takes some ten nanoseconds, so waiting by a system call would cost threads that start
-// together many times that.
-class BusyMutex {
- public:
-  void lock() {
-    for (unsigned tries = 1; taken_.test_and_set(std::memory_order_acquire); ++tries) {
-      if (tries % 256 == 0) {
-        std::this_thread::yield();
-      } else {
-        _mm_pause();
-      }
-    }
-  }
-  void unlock() { taken_.clear(std::memory_order_release); }
-
- private:
-  std::atomic_flag taken_;
-};
-
 struct Pool {
-  BusyMutex mutex;
+  BusyMutex mutex;  // threads that start together meet here: none of them should be put to sleep
   std::array<std::vector<void*>, classes> free;
   Slabs slabs;
   Counters counters;

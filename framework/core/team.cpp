@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
-#include <thread>
 
-#include <immintrin.h>
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/task_arena.h>
 
+#include "framework/core/busy_wait.h"
 #include "framework/core/parallel.h"
 
 #if defined(__SANITIZE_THREAD__)
@@ -49,26 +48,11 @@ void task_arrives() {
 #endif
 }
 
-/// Pauses, and after a while lets others use the CPU.
-class Wait {
- public:
-  void once() {
-    if (++count_ % 1024 == 0) {
-      std::this_thread::yield();
-    } else {
-      _mm_pause();
-    }
-  }
-
- private:
-  unsigned count_ = 0;
-};
-
 /// One of at most `limit` chunks that run in this process.
 class Turn {
  public:
   explicit Turn(int limit) {
-    Wait wait;
+    BusyWait wait;
     int now = running.load(std::memory_order_relaxed);
     while (now >= limit || !running.compare_exchange_weak(now, now + 1, std::memory_order_relaxed)) {
       if (now < limit) continue;
@@ -205,7 +189,7 @@ void Team::help() {
       }
       idle_since = Clock::now();
     } else {
-      _mm_pause();
+      BusyWait::pause();
     }
   }
 }
@@ -223,7 +207,7 @@ void Team::run(SharedLoop& loop, std::int64_t chunks) {
   if (!offered) return;
   free->open.store(false);
   free->loop.store(nullptr);
-  Wait wait;
+  BusyWait wait;
   while (free->inside.load() != 0) wait.once();
   free->taken.store(false);
 }
