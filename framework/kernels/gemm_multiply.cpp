@@ -44,8 +44,10 @@ bool far_apart(std::int64_t step) { return step % 256 == 0; }
 // A few rows times a transposed B: to transpose B would cost more than to multiply it.
 bool turns(const Product& p, std::int64_t rows) { return p.transposed_b && rows <= 2 * lanes; }
 bool packing_a_pays(const Product& p, std::int64_t rows, std::int64_t columns) {
-  if (turns(p, rows)) return false;
-  return rows > few_rows && columns > (far_apart(p.lda) ? 3 : 15) * tile_columns;
+  if (turns(p, rows) || rows <= few_rows) return false;
+  // Rows of A are read along, which goes as fast as reading a copy.
+  if (!p.transposed_a) return p.lda % 1024 == 0 && columns > 3 * tile_columns;
+  return columns > (far_apart(p.lda) ? 3 : 15) * tile_columns;
 }
 bool packing_b_pays(const Product& p, std::int64_t rows) {
   return p.transposed_b || rows > (far_apart(p.ldb) ? 4 : 18) * tile_rows;
