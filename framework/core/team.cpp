@@ -113,6 +113,9 @@ void SharedLoop::rethrow() {
 
 struct Team::Workers {
   explicit Workers(int count) : arena(count, 0) {}
+  // More than there are processors are allowed, where somebody asks for them.
+  oneapi::tbb::global_control limit{oneapi::tbb::global_control::max_allowed_parallelism,
+                                    static_cast<std::size_t>(max_threads)};
   oneapi::tbb::task_arena arena;
 };
 
@@ -122,9 +125,6 @@ Team::Team(int threads)
 }
 
 Team& Team::of(int threads) {
-  static auto* limit = new oneapi::tbb::global_control(oneapi::tbb::global_control::max_allowed_parallelism,
-                                                       static_cast<std::size_t>(max_threads));
-  static_cast<void>(limit);
   // Never destroyed: a loop may be started while the process ends. The last one is found without the lock.
   static std::mutex mutex;
   static auto* teams = new std::map<int, std::unique_ptr<Team>>;
