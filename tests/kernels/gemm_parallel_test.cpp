@@ -8,11 +8,12 @@ namespace headlab::kernels {
 namespace {
 
 TEST(GemmParallel, GivesTheSameBitsOnAnyNumberOfThreads) {
-  for (const auto& [m, n, k] : {std::array<std::int64_t, 3>{509, 251, 293},
-                                {1, 4099, 769},
-                                {3001, 3, 211},
-                                {67, 61, 1031},  // blocks of k at the same time
-                                {61, 67, 701}}) {
+  for (const auto& size : {std::array<std::int64_t, 3>{509, 251, 293},
+                           {1, 4099, 769},
+                           {3001, 3, 211},
+                           {67, 61, 1031},  // blocks of k at the same time
+                           {61, 67, 701}}) {
+    const std::int64_t m = size[0], n = size[1], k = size[2];
     for (const Transpose ta : both) {
       for (const Transpose tb : both) {
         const Product<float> p(ta, tb, m, n, k);
@@ -34,8 +35,9 @@ TEST(GemmParallel, GivesTheSameBitsOnAnyNumberOfThreads) {
 }
 
 TEST(GemmParallel, StartsFromABiasAndHandsOutEveryBlockOnce) {
-  for (const auto& [m, n, k] :
+  for (const auto& size :
        {std::array<std::int64_t, 3>{509, 251, 293}, {7, 4099, 769}, {3001, 3, 211}, {2, 3, 5}, {5, 7, 0}}) {
+    const std::int64_t m = size[0], n = size[1], k = size[2];
     for (const Transpose ta : both) {
       for (const Transpose tb : both) {
         Product<float> p(ta, tb, m, n, k, 1);
