@@ -109,9 +109,6 @@ bool worth_packing(const Product& p, bool operand_a) {
   return operand_a ? packing_a_pays(p, p.m, p.n) : packing_b_pays(p, p.m);
 }
 
-RowTiles::RowTiles(std::int64_t rows)
-    : count_((rows + tile_rows - 1) / tile_rows), low_(rows / count_), higher_(rows % count_) {}
-
 std::int64_t packed_a_size(const Product& p, std::int64_t depth) { return p.m * depth; }
 std::int64_t packed_b_size(const Product& p, std::int64_t depth) { return round_up(p.n) * depth; }
 

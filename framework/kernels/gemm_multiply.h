@@ -34,7 +34,8 @@ struct Product {
 /// The rows of C in tiles: heights as equal as can be.
 class RowTiles {
  public:
-  explicit RowTiles(std::int64_t rows);
+  explicit RowTiles(std::int64_t rows)
+      : count_((rows + tile_rows - 1) / tile_rows), low_(rows / count_), higher_(rows % count_) {}
   std::int64_t count() const { return count_; }
   std::int64_t height(std::int64_t tile) const { return low_ + (tile < higher_ ? 1 : 0); }
   std::int64_t first_row(std::int64_t tile) const { return tile * low_ + std::min(tile, higher_); }

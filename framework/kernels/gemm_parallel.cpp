@@ -2,6 +2,7 @@
 #include <bit>
 
 #include "framework/core/parallel.h"
+#include "framework/kernels/accumulate.h"
 #include "framework/kernels/gemm_multiply.h"
 #include "framework/kernels/scratch.h"
 
@@ -111,8 +112,7 @@ void multiply_blocks_of_k(const Product& p, const RowTiles& tiles, const Plan& p
   parallel_for(p.m, grain_for(cost), cost, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       for (std::int64_t part = 1; part < plan.k_parts; ++part) {
-        const float* from = sums.data() + (part - 1) * size + i * p.n;
-        for (std::int64_t j = 0; j < p.n; ++j) p.c[i * p.ldc + j] += from[j];
+        accumulate(sums.data() + (part - 1) * size + i * p.n, p.c + i * p.ldc, p.n);
       }
     }
   });

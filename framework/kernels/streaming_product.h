@@ -23,11 +23,11 @@ inline void multiply_small(LayoutA layout, std::int64_t m, std::int64_t n, std::
                            std::int64_t c_step) {
   alignas(64) static constexpr float zeros[tile_columns] = {};
   profile::count(2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k), 0);
-  const std::int64_t tiles = (m + tile_rows - 1) / tile_rows, height = m / tiles, higher = m % tiles;
+  const RowTiles tiles(m);
   const std::int64_t a_row = layout == LayoutA::columns ? 1 : a_step;
   for (std::int64_t first_k = 0; first_k < k; first_k += gemm_block_k) {
     if (first_k > 0) onto = Onto::sums;
-    Tiles t{.count = higher,
+    Tiles t{.count = 0,
             .a = nullptr,
             .a_step = a_step,
             .a_next = 0,
@@ -52,8 +52,9 @@ inline void multiply_small(LayoutA layout, std::int64_t m, std::int64_t n, std::
         t.start = onto == Onto::sums ? t.c : onto == Onto::zeros ? zeros : nullptr;
         tile_function(layout, rows, columns)(t);
       };
-      if (higher > 0) add_tiles(0, height + 1, higher);
-      add_tiles(higher * (height + 1), height, tiles - higher);
+      for (std::int64_t tile = 0; tile < tiles.count(); tile += tiles.alike(tile)) {
+        add_tiles(tiles.first_row(tile), tiles.height(tile), tiles.alike(tile));
+      }
     }
   }
 }
