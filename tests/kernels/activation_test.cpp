@@ -13,7 +13,7 @@ namespace {
 // Numbers of every size and sign, the ends of the range and NaN among them.
 template <class T>
 std::vector<T> numbers_of_every_size() {
-  std::vector<T> list{0, -0.0F, 40, -40, std::nextafter(T{40}, T{41}), std::nextafter(T{-40}, T{-41})};
+  std::vector<T> list{0, -T{0}, 40, -40, std::nextafter(T{40}, T{41}), std::nextafter(T{-40}, T{-41})};
   for (int exponent = -126; exponent <= 127; ++exponent) {
     for (const double mantissa : {1.0, 1.3, 1.99}) {
       list.push_back(static_cast<T>(std::ldexp(mantissa, exponent)));
