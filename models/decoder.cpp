@@ -20,20 +20,27 @@ Decoder::Decoder(const Needs& n)
                                     .context = n.context,
                                     .d_model = n.d_model,
                                     .learned_positions = n.positions == Needs::Positions::learned,
-                                    .position_std = n.position_std}),
+                                    .position_std = n.position_std,
+                                    .patch_width = n.patch_width,
+                                    .patch_weights = matrix_init(n, false),
+                                    .class_token = n.class_token,
+                                    .class_std = n.class_std}),
       blocks(this, "blocks"),
       readout(this, "readout", n) {
   for (std::int64_t i = 0; i < n.layers; ++i) blocks.add(block_options(n, Stack::decoder));
 }
 
-Tensor Decoder::operator()(std::span<const Array> streams) { return run(streams, nullptr); }
+Tensor Decoder::operator()(std::span<const Array> streams, const Array& valid) {
+  return run(streams, valid, nullptr);
+}
 
-Tensor Decoder::run(std::span<const Array> streams, TextCache* cache) {
-  const Mask mask = needs().causal ? Mask::causal() : Mask();
+Tensor Decoder::run(std::span<const Array> streams, const Array& valid, TextCache* cache) {
+  Mask mask = needs().causal ? Mask::causal() : Mask();
+  if (valid) mask = mask & Mask::valid_keys(valid);
   Tensor x = embed(streams, cache ? cache->length() : 0);  // [B, T, d_model]
   for (std::size_t i = 0; i < blocks.size(); ++i)
     x = blocks[i](x, mask, {}, cache ? &cache->layers[i] : nullptr);
-  return readout(x, embed->last_table().weight);
+  return readout(x, needs().tied_readout ? embed->last_table().weight.tensor() : Tensor());
 }
 
 Tensor Decoder::next_logits(const Batch& more, TextCache& cache) {
@@ -46,9 +53,10 @@ Tensor Decoder::next_logits(const Batch& more, TextCache& cache) {
           "the cache's layers hold {} and {} tokens, which an error has left behind; clear it",
           cache.length(), layer.length());
   }
-  return run(more.inputs, &cache);
+  check(!more.valid, "Decoder", "padding cannot go on from a cache");
+  return run(more.inputs, {}, &cache);
 }
 
-Tensor Decoder::logits(const Batch& batch) { return (*this)(batch.inputs); }
+Tensor Decoder::logits(const Batch& batch) { return (*this)(batch.inputs, batch.valid); }
 
 }  // namespace headlab

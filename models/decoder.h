@@ -12,18 +12,20 @@ class Decoder : public Model {
   /// than the table.
   explicit Decoder(const Needs& needs);
   Tensor logits(const Batch& batch) override;
-  /// Causal ones only.
+  /// Causal ones without smeared keys or patches only.
   Tensor next_logits(const Batch& more, TextCache& cache) override;
-  bool continues() const override { return needs().causal; }
-  /// One i64 array [B, T] a stream → [B, T, logits].
-  Tensor operator()(std::span<const Array> streams);
+  bool continues() const override {
+    return needs().causal && !needs().smeared_keys && needs().patch_width == 0;
+  }
+  /// One i64 array [B, T] a stream, or patches → [B, T, logits]. valid: u8 [B, T], keys that are real.
+  Tensor operator()(std::span<const Array> streams, const Array& valid = {});
 
   Child<InputEmbedding> embed;
   ModuleList<TransformerBlock> blocks;
   Child<Readout> readout;
 
  private:
-  Tensor run(std::span<const Array> streams, TextCache* cache);
+  Tensor run(std::span<const Array> streams, const Array& valid, TextCache* cache);
 };
 
 }  // namespace headlab

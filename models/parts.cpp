@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "framework/ops/arithmetic.h"
+#include "framework/ops/embedding.h"
 #include "framework/ops/linear.h"
 #include "framework/ops/shaping.h"
 
@@ -41,6 +42,15 @@ TransformerBlock::Options block_options(const Needs& needs, Stack stack) {
     o.attention.rotary =
         MultiHeadAttention::Rotary{.base = needs.rotary_base, .pairing = RotaryPairing::halves};
   }
+  if (needs.positions == Needs::Positions::relative) {
+    const bool encoder = stack == Stack::encoder;
+    const bool causal = stack == Stack::decoder_with_cross || (stack == Stack::decoder && needs.causal);
+    o.attention.relative_keys =
+        MultiHeadAttention::RelativeKeys{.reach = encoder ? needs.source_context : needs.context,
+                                         .std = needs.position_std,
+                                         .bidirectional = !causal};
+  }
+  o.attention.smeared_keys = needs.smeared_keys;
   o.cross_attention = stack == Stack::decoder_with_cross;
   if (needs.mlp > 0) {
     o.feed_forward = FeedForward::Options{.d_model = needs.d_model,
@@ -60,13 +70,23 @@ TransformerBlock::Options block_options(const Needs& needs, Stack stack) {
 }
 
 InputEmbedding::InputEmbedding(const Options& o) : context_(o.context) {
-  check(!o.streams.empty(), "InputEmbedding", "needs at least one stream of tokens");
+  check(o.streams.empty() == (o.patch_width > 0), "InputEmbedding",
+        "needs streams of tokens or patches, not {} streams and patches {} wide", o.streams.size(),
+        o.patch_width);
+  check(o.patch_width > 0 || !o.class_token, "InputEmbedding", "a class token goes with patches");
   for (const Needs::Tokens& stream : o.streams) {
     tables_.push_back(
         std::make_unique<Embedding>(Embedding::Options{.vocabulary = stream.vocabulary,
                                                        .d_model = o.d_model,
                                                        .weights = Init::normal(stream.embedding_std)}));
     tables_.back()->attach(this, stream.name);
+  }
+  if (o.patch_width > 0) {
+    patch_.emplace(this, "patch",
+                   Linear::Options{.in = o.patch_width, .out = o.d_model, .weights = o.patch_weights});
+  }
+  if (o.class_token) {
+    class_.emplace(this, "class", Shape{1, o.d_model}, Init::normal(o.class_std), Role::embedding);
   }
   if (o.learned_positions) {
     position_.emplace(this, "position",
@@ -78,6 +98,7 @@ InputEmbedding::InputEmbedding(const Options& o) : context_(o.context) {
 }
 
 Tensor InputEmbedding::operator()(std::span<const Array> streams, std::int64_t first) {
+  if (patch_) return of_patches(streams);
   check(streams.size() == tables_.size(), "model", "{} streams of tokens, the model reads {}", streams.size(),
         tables_.size());
   const Shape& shape = streams[0].shape();
@@ -93,6 +114,22 @@ Tensor InputEmbedding::operator()(std::span<const Array> streams, std::int64_t f
   }
   if (!position_) return x;
   const Tensor positions = slice((*position_)->weight, 0, first, first + shape[1]);
+  return add(x, positions);
+}
+
+Tensor InputEmbedding::of_patches(std::span<const Array> inputs) {
+  check(inputs.size() == 1 && inputs[0].rank() == 3, "model",
+        "needs one array of patches [batch, patches, width]");
+  Tensor x = (*patch_)(Tensor(inputs[0]));
+  const Shape shape = x.shape();
+  if (class_) {
+    const Array zeros = Array::zeros({shape[0]}, DType::i64);
+    const Tensor first = reshape(embedding(zeros, *class_), {shape[0], 1, shape[2]});
+    x = concat({first, x}, 1);
+  }
+  check(x.dim(1) <= context_, "model", "{} positions are more than the context of {}", x.dim(1), context_);
+  if (!position_) return x;
+  const Tensor positions = slice((*position_)->weight, 0, 0, x.dim(1));
   return add(x, positions);
 }
 

@@ -39,11 +39,11 @@ std::string header(const LoadedRun& run, const ChosenRun& chosen, const Answers&
 }
 
 /// The read-out that loses most, "t-3 −0.97".
-std::string largest_loss(const KnockoutLoss& loss, const Needs& needs) {
+std::string largest_loss(const KnockoutLoss& loss, const std::vector<std::string>& names) {
   if (loss.readouts.size() < 2) return with_sign(-loss.accuracy);
   const auto worst = std::max_element(loss.readouts.begin(), loss.readouts.end());
   const auto index = static_cast<std::size_t>(worst - loss.readouts.begin());
-  return fmt::format("{} {}", needs.readouts[index].name, with_sign(-*worst));
+  return fmt::format("{} {}", names[index], with_sign(-*worst));
 }
 
 std::string share_of_targets(const HeadAnalysis& analysis) {
@@ -84,11 +84,12 @@ nlohmann::json target_json(const HeadReport& head, const HeadAnalysis& analysis)
   return list;
 }
 
-nlohmann::json loss_json(const InspectedHeads& found, std::size_t head, const Needs& needs) {
+nlohmann::json loss_json(const InspectedHeads& found, std::size_t head) {
   if (!found.knockout) return nullptr;
   const KnockoutLoss& loss = found.knockout->heads[head];
   nlohmann::json readouts = nlohmann::json::object();
-  for (std::size_t i = 0; i < loss.readouts.size(); ++i) readouts[needs.readouts[i].name] = loss.readouts[i];
+  for (std::size_t i = 0; i < loss.readouts.size(); ++i)
+    readouts[found.knockout->answers[i]] = loss.readouts[i];
   return {{"accuracy", loss.accuracy}, {"readouts", readouts}};
 }
 
@@ -105,7 +106,7 @@ std::vector<Column> columns_of(const InspectedHeads& found) {
   return columns;
 }
 
-std::vector<std::string> row_of(const InspectedHeads& found, std::size_t index, const Needs& needs) {
+std::vector<std::string> row_of(const InspectedHeads& found, std::size_t index) {
   const HeadAnalysis& analysis = found.analysis;
   const HeadReport& head = analysis.heads[index];
   std::vector<std::string> cells{head.id.str()};
@@ -122,7 +123,7 @@ std::vector<std::string> row_of(const InspectedHeads& found, std::size_t index, 
     cells.push_back(best ? analysis.targets[*best].target.name + (head.clean ? " *" : "") : "");
     cells.push_back(is_key ? fixed(head.targets[*best].mass) : best ? "even" : "");
   }
-  if (found.knockout) cells.push_back(largest_loss(found.knockout->heads[index], needs));
+  if (found.knockout) cells.push_back(largest_loss(found.knockout->heads[index], found.knockout->answers));
   return cells;
 }
 
@@ -133,7 +134,7 @@ std::string heads_text(const InspectedHeads& found, const LoadedRun& run, const 
   Table table(columns_of(found));
   for (std::size_t h = 0; h < heads.size(); ++h) {
     if (h > 0 && heads[h - 1].id.layer != heads[h].id.layer) table.rule();
-    table.row(row_of(found, h, run.config.needs));
+    table.row(row_of(found, h));
   }
   table.note("entropy: 0 looks at one key, 1 evenly at all. offset: where the largest weight is most often,");
   table.note("0 the query itself, -1 the key before it; share: how often it is there.");
@@ -144,7 +145,7 @@ std::string heads_text(const InspectedHeads& found, const LoadedRun& run, const 
   if (found.knockout) {
     table.note(fmt::format(
         "without it: what {} when the head is switched off. A head that costs",
-        run.config.needs.readouts.size() < 2 ? "accuracy loses" : "the answer that suffers most loses"));
+        found.knockout->answers.size() < 2 ? "accuracy loses" : "the answer that suffers most loses"));
     table.note("nothing may be one of several that do the same.");
   }
   return header(run, chosen, found.intact) + table.str(output_terminal()) +
@@ -170,7 +171,7 @@ nlohmann::json heads_json(const InspectedHeads& found, const LoadedRun& run, con
                      {"sink", head.sink},
                      {"targets", target_json(head, analysis)},
                      {"clean_for", nullptr},
-                     {"loss_without", loss_json(found, h, run.config.needs)}});
+                     {"loss_without", loss_json(found, h)}});
     if (head.clean) heads.back()["clean_for"] = analysis.targets[*head.clean].target.name;
   }
   return {{"run", chosen.path.string()},

@@ -144,7 +144,7 @@ std::string summary(const PlannedTraining& plan, const TrainResult& result, cons
   text += fmt::format("  held-out loss    {:.4f}\n", e.loss);
   text += fmt::format("  accuracy         {}  (guessing: {}; over {} {})\n", fixed(e.accuracy),
                       fixed(plan.task->chance()), grouped(e.scored),
-                      plan.task->accuracy() == Accuracy::pooled ? "answers" : "sequences");
+                      plan.task->accuracy() == Accuracy::whole_sequence ? "sequences" : "answers");
   text += fmt::format("The run is in {}. Next:\n", run);
   if (plan.task->vocabulary() != nullptr) {
     text += fmt::format("  headlab sample {}   lets it write\n", path);

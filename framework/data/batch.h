@@ -14,8 +14,12 @@ constexpr std::int64_t unscored = -1;
 
 /// B examples. An absent Array is one that the task's architecture does not have.
 struct Batch {
-  /// i64, one per stream of Needs: [B, T] each; encoder–decoder: {source [B, S], decoder input [B, T]}.
+  /// i64, one per stream of Needs: [B, T] each; encoder–decoder: {source [B, S], decoder input [B, T]}. With
+  /// patches: one f32 [B, patches, patch_width].
   std::vector<Array> inputs;
+  /// u8 [B, T], 1 where a position of a decoder is real: keys that its self attention may attend to. Absent:
+  /// all.
+  Array valid;
   /// u8 [B, S], 1 where a source position is real: keys that encoder and cross attention may attend to.
   Array source_valid;
   /// i64 [B, T, R] for R read-outs: a class, or `unscored`.
@@ -23,6 +27,9 @@ struct Batch {
   /// One i64 [B, n_q] per head target of the task, n_q being the queries of its site: the key's position, or
   /// `unscored`. Of a `uniform` target: 0 where the query counts.
   std::vector<Array> head_targets;
+
+  /// One i64 [B, T] per probe of the task: the right answer, or `unscored`.
+  std::vector<Array> probes;
 
   /// B.
   std::int64_t size() const { return targets ? targets.dim(0) : 0; }
@@ -49,6 +56,15 @@ struct HeadTarget {
   /// The read-out that it serves (index into Needs::readouts), or −1.
   int readout = -1;
   Kind kind = Kind::key;
+};
+
+/// A question to the logits of a read-out that training does not ask: which of some classes has the largest
+/// logit, and which answer does that class stand for? ("were": plural, past.)
+struct Probe {
+  std::string name;
+  int readout = 0;
+  std::vector<std::int64_t> classes;
+  std::vector<std::int64_t> answers;  ///< of each of them, from 0 on
 };
 
 }  // namespace headlab

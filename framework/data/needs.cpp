@@ -13,6 +13,16 @@ double Needs::parameters() const {
   const double d = real(d_model);
   const double inner = head_size > 0 ? real(head_size) * real(heads) : d;
   const double attention = 4 * d * inner + (attention_bias ? 3 * inner + d : 0);
+  double self = 0;  // what self attention has beside
+  if (positions == Positions::relative) {
+    const auto rows = [&](std::int64_t reach, bool one_side) {
+      return real(one_side ? reach : 2 * reach - 1);
+    };
+    const bool encoder_decoder = architecture == Architecture::encoder_decoder;
+    self += rows(context, causal || encoder_decoder) * inner;
+    if (encoder_decoder) self += rows(source_context, false) * inner;
+  }
+  if (smeared_keys) self += real(heads) * (architecture == Architecture::encoder_decoder ? 2 : 1);
   const double norm = norm_bias ? 2 * d : d;
   const double hidden = real(mlp);
   const double feed_forward = mlp > 0 ? 2 * d * hidden + (mlp_bias ? hidden + d : 0) + norm : 0;
@@ -21,6 +31,9 @@ double Needs::parameters() const {
 
   double sum = real(layers) * block + norm;
   if (encoder) sum += real(layers) * (block + attention + norm) + norm;
+  sum += real(layers) * self;
+  if (patch_width > 0) sum += real(patch_width + 1) * d;
+  if (class_token) sum += d;
   for (const Tokens& tokens : streams) sum += real(tokens.vocabulary) * d;
   if (positions == Positions::learned) sum += real(context + source_context) * d;
   if (!tied_readout) sum += real(logits()) * (d + (readout_bias ? 1 : 0));

@@ -30,7 +30,8 @@ struct Needs {
     std::int64_t classes = 0;
   };
   /// rotary turns the pairs (i, i + d_k/2) of queries and keys of self attention, over the whole head.
-  enum class Positions { none, learned, rotary };
+  /// relative: each layer of self attention adds a learned vector for the distance to the key.
+  enum class Positions { none, learned, rotary, relative };
   enum class Activation { gelu_exact, gelu_tanh };
   /// xavier_normal: std √(2/(in+out)); xavier_uniform: ±√(6/(in+out)); fan_in: normal, std 1/√in;
   /// fixed: normal, std `weight_std`. Each logical matrix by itself (W_Q, W_K, W_V are three), read-out too.
@@ -39,6 +40,12 @@ struct Needs {
   Architecture architecture = Architecture::decoder;
   /// decoder: their embeddings are added at each position; encoder–decoder: {source, decoder input}.
   std::vector<Tokens> streams;
+  /// A decoder without streams may read vectors instead, this long; one matrix with bias maps them to
+  /// d_model.
+  std::int64_t patch_width = 0;
+  /// Only with patches: a learned vector (normal with class_std) stands at position 0, before them.
+  bool class_token = false;
+  double class_std = 0;
   std::vector<Readout> readouts;
   /// Positions of the decoder; of the source (0 without an encoder).
   std::int64_t context = 0;
@@ -60,6 +67,8 @@ struct Needs {
   Positions positions = Positions::learned;
   double position_std = 0;
   double rotary_base = 10000;
+  /// Self attention sees each key mixed with the one before, by a learned share per head.
+  bool smeared_keys = false;
 
   Weights weights = Weights::xavier_normal;
   double weight_std = 0.02;

@@ -13,6 +13,10 @@ Batch Task::blank(std::int64_t size) const {
     const std::int64_t length = source ? needs.source_context : needs.context;
     batch.inputs.push_back(Array::zeros({size, length}, DType::i64));
   }
+  if (needs.patch_width > 0) {
+    const std::int64_t patches = needs.context - (needs.class_token ? 1 : 0);
+    batch.inputs.push_back(Array::zeros({size, patches, needs.patch_width}));
+  }
   if (encoder) batch.source_valid = Array::full({size, needs.source_context}, 1, DType::u8);
   const auto readouts = static_cast<std::int64_t>(needs.readouts.size());
   batch.targets = Array::full({size, needs.context, readouts}, unscored, DType::i64);
@@ -20,6 +24,9 @@ Batch Task::blank(std::int64_t size) const {
     const bool source = target.site == AttentionSite::encoder;
     const std::int64_t queries = source ? needs.source_context : needs.context;
     batch.head_targets.push_back(Array::full({size, queries}, unscored, DType::i64));
+  }
+  for (std::size_t i = 0; i < probes().size(); ++i) {
+    batch.probes.push_back(Array::full({size, needs.context}, unscored, DType::i64));
   }
   return batch;
 }
@@ -57,6 +64,14 @@ void Task::write_held_out(Batch& batch, std::int64_t row, std::uint64_t seed, st
   write(batch, row, random);
 }
 
+std::vector<std::string> Task::answer_names() const {
+  std::vector<std::string> names;
+  for (const Probe& probe : probes()) names.push_back(probe.name);
+  if (!names.empty()) return names;
+  for (const Needs::Readout& readout : needs().readouts) names.push_back(readout.name);
+  return names;
+}
+
 std::string Task::token_text(std::size_t stream, std::int64_t id) const {
   const Needs needs = this->needs();
   check(stream < needs.streams.size(), name(), "stream {} was asked for, there are {}", stream,
@@ -68,8 +83,15 @@ std::string Task::token_text(std::size_t stream, std::int64_t id) const {
 
 std::vector<std::string> Task::labels(const Batch& batch, std::int64_t example, bool source) const {
   check(example >= 0 && example < batch.size(), name(), "example {} of a batch of {}", example, batch.size());
-  const bool encoder = needs().architecture == Architecture::encoder_decoder;
+  const Needs needs = this->needs();
+  const bool encoder = needs.architecture == Architecture::encoder_decoder;
   check(encoder || !source, name(), "has no source");
+  if (needs.patch_width > 0) {
+    std::vector<std::string> places;
+    if (needs.class_token) places.emplace_back("class");
+    for (std::int64_t i = 0; i < batch.inputs[0].dim(1); ++i) places.push_back(spell(0, i));
+    return places;
+  }
   const std::size_t first = encoder && !source ? 1 : 0;
   const std::size_t last = encoder ? first + 1 : batch.inputs.size();
   const std::int64_t length = batch.inputs[first].dim(1);

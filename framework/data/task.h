@@ -17,8 +17,9 @@ namespace headlab {
 class TextVocabulary;
 
 /// pooled: the share of right classes over all scored (position, read-out) pairs. whole_sequence: the share
-/// of examples in which every scored pair is right; with `Greedy` below, under greedy decoding.
-enum class Accuracy { pooled, whole_sequence };
+/// of examples in which every scored pair is right; with `Greedy` below, under greedy decoding. probe: the
+/// share of right answers to the task's first probe.
+enum class Accuracy { pooled, whole_sequence, probe };
 
 /// How an encoder–decoder's answer is produced: feed `start`, take the largest logit, feed it, until `end` or
 /// Needs::context tokens. The answer is right if it equals the targets, `end` included.
@@ -27,7 +28,7 @@ struct Greedy {
   std::int64_t end = 0;
 };
 
-/// A measured level of the task's ladder: mean accuracy over seeds at the default recipe.
+/// A measured level of the task's ladder: mean accuracy over seeds after Task::measured_steps().
 struct Rung {
   std::int64_t heads = 0;
   double accuracy = 0;
@@ -48,10 +49,16 @@ class Task {
   virtual Recipe recipe() const = 0;
   virtual std::vector<HeadTarget> head_targets() const { return {}; }
 
+  virtual std::vector<Probe> probes() const { return {}; }
+  /// What right answers are counted by: the probes, where there are any, else the read-outs.
+  std::vector<std::string> answer_names() const;
+
   virtual Accuracy accuracy() const { return Accuracy::pooled; }
   virtual std::optional<Greedy> greedy() const { return std::nullopt; }
   /// For display beside measured accuracies; empty if nobody has measured.
   virtual std::vector<Rung> ladder() const { return {}; }
+  /// Steps of the trainings behind ladder(), by the recipe but for their number.
+  virtual std::int64_t measured_steps() const { return recipe().steps; }
   /// Accuracy of guessing without attention, in the unit of accuracy(); of the best fixed offset as an answer
   /// to the head targets (pooled over them), where one is known.
   virtual double chance() const = 0;
@@ -89,7 +96,7 @@ class Task {
   /// stream, which is independent of the training stream.
   virtual void write_held_out(Batch& batch, std::int64_t row, std::uint64_t seed, std::int64_t index) const;
   virtual std::int64_t held_out_sequences() const { return 1024; }
-  /// One id, known to be in range, as text.
+  /// One id, known to be in range, as text; of patches: the place of one, from 0.
   virtual std::string spell(std::size_t stream, std::int64_t id) const = 0;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "framework/data/algorithm.h"
 #include "framework/data/one_layer.h"
 
 namespace headlab {
@@ -9,33 +10,16 @@ namespace headlab {
 // Tables 2·19·64 + 2·17·64; encoder 4·64² + MLP 2·64·128 + 128 + 64 + norms 2·2·64; decoder 2·4·64² + the
 // same MLP + norms 3·2·64; final norms 2·2·64; read-out (64 + 1)·19: 89 043.
 Needs TranscriptionTask::needs() const {
-  Needs needs;
+  Needs needs = algorithm_needs(1, 128);
   needs.architecture = Architecture::encoder_decoder;
-  needs.streams = {{"source", tokens, 0.5}, {"target", tokens, 0.5}};
+  needs.streams = {{"source", tokens, algorithm_embedding_std}, {"target", tokens, algorithm_embedding_std}};
   needs.readouts = {{"next", tokens}};
   needs.context = slots;
   needs.source_context = slots;
-  needs.layers = 1;
-  needs.d_model = 64;
-  needs.mlp = 128;
-  needs.activation = Needs::Activation::gelu_tanh;
-  needs.positions = Needs::Positions::learned;
-  needs.position_std = 0.5;
-  needs.weights = Needs::Weights::fan_in;
   return needs;
 }
 
-Recipe TranscriptionTask::recipe() const {
-  Recipe recipe;
-  recipe.batch = 32;
-  recipe.steps = 150;
-  recipe.learning_rate = 3e-3;
-  recipe.warmup_share = 0.05;
-  recipe.floor_share = 0.05;
-  recipe.beta2 = 0.98;
-  recipe.weight_decay = 0.01;
-  return recipe;
-}
+Recipe TranscriptionTask::recipe() const { return algorithm_recipe(32, 150); }
 
 void TranscriptionTask::write(Batch& batch, std::int64_t row, Random& random) const {
   const std::int64_t length = shortest + random.below(longest - shortest + 1);

@@ -77,10 +77,14 @@ Answers answers(Model& model, const Task& task, std::uint64_t seed, HeldOut part
   Counts counts;
   counts.right.resize(model.needs().readouts.size());
   counts.scored.resize(model.needs().readouts.size());
+  const std::vector<Probe> probes = task.probes();
+  ProbeCounts probed;
   const std::int64_t size = task.held_out_size(part);
   for (std::int64_t first = 0; first < size; first += batch_size) {
     const Batch batch = task.held_out(seed, first, std::min(batch_size, size - first), part);
-    count(model.logits(batch).value(), batch, model.needs(), counts);
+    const Array logits = model.logits(batch).value();
+    count(logits, batch, model.needs(), counts);
+    probed.add(logits, batch, probes, model.needs());
   }
   Answers result;
   std::int64_t right = 0;
@@ -89,6 +93,8 @@ Answers answers(Model& model, const Task& task, std::uint64_t seed, HeldOut part
     right += counts.right[r];
     result.pairs += counts.scored[r];
   }
+  if (!probes.empty()) result.readouts.clear();
+  for (std::size_t p = 0; p < probes.size(); ++p) result.readouts.push_back(probed.share(p));
   result.positions = counts.positions;
   result.sequences = counts.sequences;
   result.pooled = share(right, result.pairs);

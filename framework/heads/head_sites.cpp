@@ -46,7 +46,8 @@ std::string name_of(AttentionSite site) {
 Mask mask_of(AttentionSite site, const Needs& needs, const Batch& batch) {
   if (site != AttentionSite::self) return batch.source_valid ? Mask::valid_keys(batch.source_valid) : Mask();
   const bool causal = needs.causal || needs.architecture == Architecture::encoder_decoder;
-  return causal ? Mask::causal() : Mask();
+  const Mask mask = causal ? Mask::causal() : Mask();
+  return batch.valid ? mask & Mask::valid_keys(batch.valid) : mask;
 }
 
 Array counted_queries(AttentionSite site, const Batch& batch) {

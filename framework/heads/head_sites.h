@@ -33,7 +33,8 @@ AttentionSite site_of(HeadLayer& layer, const Needs& needs);
 std::string name_of(AttentionSite site);
 
 /// What queries of a site may attend to: causal self attention where the needs say so (always in the decoder
-/// of an encoder–decoder), real source positions for encoder and cross attention.
+/// of an encoder–decoder) and real positions where the batch says so, real source positions for encoder and
+/// cross attention.
 Mask mask_of(AttentionSite site, const Needs& needs, const Batch& batch);
 
 /// u8 [B, n_q], 1 where a query counts in averages: in the decoder the positions with a scored read-out, in

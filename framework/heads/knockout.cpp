@@ -72,6 +72,7 @@ Answers answers_without(Model& model, const Task& task, std::uint64_t seed, std:
 KnockoutMatrix knockout_matrix(Model& model, const Task& task, std::uint64_t seed,
                                const KnockoutOptions& options) {
   KnockoutMatrix matrix;
+  matrix.answers = task.answer_names();
   matrix.intact = answers(model, task, seed, options.part, options.batch_size);
   for (const HeadId id : all_heads(model)) {
     const Answers without = answers_without(model, task, seed, std::span(&id, 1), options);

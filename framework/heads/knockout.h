@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "framework/heads/answers.h"
@@ -34,7 +35,7 @@ Answers answers_without(Model& model, const Task& task, std::uint64_t seed, std:
 struct KnockoutLoss {
   HeadId head;
   double accuracy = 0;           ///< intact − without, as the task counts it, with teacher forcing
-  std::vector<double> readouts;  ///< share of right answers lost, one per read-out (never whole sequences)
+  std::vector<double> readouts;  ///< share of right answers lost, as Answers::readouts has them
   double loss = 0;               ///< without − intact: mean over sequences, nats
 
   /// Two-sided paired t test over sequences that the loss changes, and Holm's correction over the heads;
@@ -51,6 +52,7 @@ constexpr std::size_t fewest_sequences_to_test = 500;
 struct KnockoutMatrix {
   Answers intact;
   std::vector<KnockoutLoss> heads;
+  std::vector<std::string> answers;  ///< names of KnockoutLoss::readouts: Task::answer_names()
 };
 KnockoutMatrix knockout_matrix(Model& model, const Task& task, std::uint64_t seed,
                                const KnockoutOptions& options = {});

@@ -130,7 +130,8 @@ void HeadWatch::on_start(Model& model, const Task& task, std::int64_t first_step
   batch_ = task.held_out(seed_, 0, size, HeldOut::score);
   questions_ = site_questions(model, task.head_targets(), batch_);
   for (auto& entry : questions_) {
-    if (entry.first == AttentionSite::cross) continue;  // a query has no token among the keys
+    if (entry.first == AttentionSite::cross) continue;         // a query has no token among the keys
+    if (batch_.inputs.back().dtype() != DType::i64) continue;  // patches are never the same
     entry.second.telemetry.tokens =
         entry.first == AttentionSite::encoder ? batch_.inputs.front() : batch_.inputs.back();
   }

@@ -1,10 +1,14 @@
 #include "framework/nn/attention.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "framework/nn/step_context.h"
 #include "framework/ops/arithmetic.h"
+#include "framework/ops/elementwise.h"
+#include "framework/ops/embedding.h"
 #include "framework/ops/linear.h"
+#include "framework/ops/matmul.h"
 #include "framework/ops/padding.h"
 #include "framework/ops/reduction.h"
 #include "framework/ops/shaping.h"
@@ -42,6 +46,9 @@ Options resolved(Options o) {
         "rotary base {} is not positive", o.rotary ? o.rotary->base : 0);
   check(!o.scale || std::isfinite(*o.scale), "attention", "scale {} is not finite", o.scale.value_or(0));
   check(o.window >= 0, "attention", "window {} is negative", o.window);
+  check(!o.relative_keys || o.relative_keys->reach >= 1, "attention", "relative keys of reach {}, at least 1",
+        o.relative_keys ? o.relative_keys->reach : 0);
+  check(!o.relative_keys || !o.score, "attention", "relative keys and a score function exclude each other");
   return o;
 }
 
@@ -69,6 +76,13 @@ MultiHeadAttention::MultiHeadAttention(const Options& given) : HeadLayer(this), 
     relative_bias.emplace(this, "relative_bias", Shape{o.relative_bias->buckets, o.heads},
                           Init::normal(1 / std::sqrt(static_cast<double>(o.d_model))), Role::position);
   }
+  if (o.relative_keys) {
+    const RelativeKeys& r = *o.relative_keys;
+    relative_keys.emplace(this, "relative_keys",
+                          Shape{r.bidirectional ? 2 * r.reach - 1 : r.reach, o.heads * o.d_k},
+                          Init::normal(r.std), Role::position);
+  }
+  if (o.smeared_keys) smear.emplace(this, "smear", Shape{o.kv_heads}, Init::zeros(), Role::bias);
   if (o.qk_norm == QkNorm::layer) {
     q_layer_norm.emplace(this, "q_norm", LayerNorm::Options{.d_model = o.d_k});
     k_layer_norm.emplace(this, "k_norm", LayerNorm::Options{.d_model = o.d_k});
@@ -125,11 +139,47 @@ Tensor MultiHeadAttention::turned(const Tensor& x, std::int64_t heads, std::int6
                     .first_position = first_position});
 }
 
+Tensor MultiHeadAttention::smeared(const Tensor& k) const {
+  if (!smear) return k;
+  const Shape shape = k.shape();
+  if (shape[1] == 0) return k;
+  const Tensor by_head = reshape(k, {shape[0], shape[1], options_.kv_heads, options_.d_k});
+  const Tensor own = reshape(sigmoid(*smear), {options_.kv_heads, 1});
+  const Tensor none = Tensor::full({shape[0], 1, options_.kv_heads, options_.d_k}, 0, k.dtype());
+  const Tensor all_but_last = slice(by_head, 1, 0, shape[1] - 1);
+  const Tensor before = concat({none, all_but_last}, 1);
+  const Tensor difference = sub(by_head, before);
+  const Tensor change = mul(difference, own);
+  return reshape(add(before, change), shape);
+}
+
+// q·R[δ] as one product a head and query: [B, d] · [d, n_k].
+Tensor MultiHeadAttention::score_with_relative_keys(const Tensor& q, const Tensor& k) const {
+  const RelativeKeys& r = *options_.relative_keys;
+  const std::int64_t heads = options_.heads, d = options_.d_k, n_q = q.dim(2), n_k = k.dim(2);
+  const std::int64_t rows = relative_keys->tensor().dim(0);
+  Array ids({n_q, n_k}, DType::i64);
+  for (std::int64_t i = 0; i < n_q; ++i) {
+    for (std::int64_t j = 0; j < n_k; ++j) {
+      const std::int64_t distance = j - (i + n_k - n_q);
+      ids.data<std::int64_t>()[i * n_k + j] = std::clamp<std::int64_t>(distance + r.reach - 1, 0, rows - 1);
+    }
+  }
+  const Tensor vectors = embedding(ids, *relative_keys);  // [n_q, n_k, heads·d]
+  const Tensor by_head = transpose(reshape(vectors, {n_q, n_k, heads, d}), {2, 0, 3, 1});
+  const Tensor queries = transpose(q, {1, 2, 0, 3});  // [heads, n_q, B, d]
+  const Tensor by_place = transpose(matmul(queries, by_head), {2, 0, 1, 3});
+  const Tensor by_content = matmul(q, swap_axes(k, 2, 3));
+  const Tensor both = add(by_content, by_place);
+  return mul(both, options_.scale.value_or(1 / std::sqrt(static_cast<double>(d))));
+}
+
 std::string MultiHeadAttention::why_composite(const Call& call) const {
   if (sites.scores.active()) return "a hook reads `scores`";
   if (sites.pattern.active()) return "a hook reads `pattern`";
   if (call.weights) return "the call asks for weights";
   if (options_.score) return "the layer has its own score function";
+  if (options_.relative_keys) return "the layer has relative keys";
   return {};
 }
 
@@ -140,8 +190,9 @@ std::string MultiHeadAttention::attention_path(const Call& call) const {
 
 // One projection of queries, keys and values may stay packed where nothing has to be done to one of them.
 bool MultiHeadAttention::packs(const Call& call) const {
-  return qkv_weight && options_.d_k == options_.d_v && options_.qk_norm == QkNorm::none && !call.cache &&
-         !sites.q.active() && !sites.k.active() && !sites.v.active() && why_composite(call).empty();
+  return qkv_weight && options_.d_k == options_.d_v && options_.qk_norm == QkNorm::none && !smear &&
+         !call.cache && !sites.q.active() && !sites.k.active() && !sites.v.active() &&
+         why_composite(call).empty();
 }
 
 AttentionOptions MultiHeadAttention::attention_options(const Call& call, std::int64_t n_q, std::int64_t n_k,
@@ -180,7 +231,8 @@ MultiHeadAttention::Result MultiHeadAttention::attend(Tensor q, Tensor k, Tensor
   const Options& o = options_;
   const std::int64_t before = call.cache ? call.cache->length() : 0;
   q = sites.q(turned(normed(q, o.heads, true), o.heads, before));
-  k = sites.k(turned(normed(k, o.kv_heads, false), o.kv_heads, before));
+  check(!call.cache || !smear, "attention", "smeared keys cannot go on from a cache");
+  k = sites.k(turned(smeared(normed(k, o.kv_heads, false)), o.kv_heads, before));
   v = sites.v(v);
   if (call.cache) {
     call.cache->append(k, v);
@@ -191,6 +243,9 @@ MultiHeadAttention::Result MultiHeadAttention::attend(Tensor q, Tensor k, Tensor
   if (why_composite(call).empty()) return finish(attention(q, k, v, options), call);
   composite::AttentionInside inside;
   inside.score = o.score;
+  if (relative_keys) {
+    inside.score = [this](const Tensor& x, const Tensor& y) { return score_with_relative_keys(x, y); };
+  }
   if (sites.scores.active()) inside.scores = [this](const Tensor& x) { return sites.scores(x); };
   if (sites.pattern.active()) inside.pattern = [this](const Tensor& x) { return sites.pattern(x); };
   return finish(composite::attention(q, k, v, options, inside), call);

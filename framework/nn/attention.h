@@ -24,6 +24,13 @@ class MultiHeadAttention : public Module, public HeadLayer {
   };
   /// Queries and keys are normalised head by head (Henry et al. 2020), before they are turned.
   enum class QkNorm { none, rms, layer };
+  /// Shaw et al. 2018: a learned vector for every distance is added to the key, scale·q·(k_j + R[δ]).
+  /// Distances beyond ±(reach − 1) share the last vector. Runs on the composite.
+  struct RelativeKeys {
+    std::int64_t reach = 0;
+    double std = 0;             ///< R starts normal with this deviation
+    bool bidirectional = true;  ///< false, for causal attention: no vectors for keys ahead
+  };
   struct Options {
     std::int64_t d_model = 0;
     std::int64_t heads = 1;
@@ -42,6 +49,10 @@ class MultiHeadAttention : public Module, public HeadLayer {
     /// T5's learned bias, one table a layer. For causal attention set bidirectional = false: half of the
     /// buckets are for keys ahead.
     std::optional<RelativeBuckets> relative_bias = {};
+    std::optional<RelativeKeys> relative_keys = {};
+    /// k_j becomes σ(a)·k_j + (1 − σ(a))·k_{j−1} with a learned a per key head, 0 at first (Olsson et al.
+    /// 2022), before keys are turned: one layer then sees what stood before a key.
+    bool smeared_keys = false;
     QkNorm qk_norm = QkNorm::none;
     double softcap = 0;       ///< scores become softcap·tanh(score/softcap); 0: off
     bool sink = false;        ///< a learned score per head, 0 at first, of a key without a value
@@ -65,7 +76,7 @@ class MultiHeadAttention : public Module, public HeadLayer {
     bool average_weights = false;  ///< … averaged over heads
     /// Self attention without gradients or dropout: the new tokens' keys and values are appended, and queries
     /// see all of them; masks speak of all of them. The bits of the last rows of one call for all tokens.
-    /// An error later in the call leaves the cache longer: clear it.
+    /// An error later in the call leaves the cache longer: clear it. Error: smeared keys.
     KeyValueCache* cache = nullptr;
   };
   struct Result {
@@ -102,8 +113,10 @@ class MultiHeadAttention : public Module, public HeadLayer {
 
   std::optional<Parameter> qkv_weight, q_weight, k_weight, v_weight;
   std::optional<Parameter> qkv_bias;
-  std::optional<Parameter> sink;                               ///< [heads]; does not decay
-  std::optional<Parameter> relative_bias;                      ///< [buckets, heads], N(0, 1/d_model) at first
+  std::optional<Parameter> sink;           ///< [heads]; does not decay
+  std::optional<Parameter> relative_bias;  ///< [buckets, heads], N(0, 1/d_model) at first
+  std::optional<Parameter> relative_keys;  ///< [reach or 2·reach − 1, heads·d_k], from the furthest behind on
+  std::optional<Parameter> smear;          ///< a, [kv_heads]; does not decay
   std::optional<Child<LayerNorm>> q_layer_norm, k_layer_norm;  ///< over d_k
   std::optional<Child<RMSNorm>> q_rms_norm, k_rms_norm;
   std::optional<Child<Linear>> out;
@@ -112,6 +125,8 @@ class MultiHeadAttention : public Module, public HeadLayer {
   Projection rows(const std::optional<Parameter>& own, std::int64_t from, std::int64_t to);
   Tensor turned(const Tensor& x, std::int64_t heads, std::int64_t first_position) const;
   Tensor normed(const Tensor& x, std::int64_t heads, bool queries);
+  Tensor smeared(const Tensor& k) const;
+  Tensor score_with_relative_keys(const Tensor& q, const Tensor& k) const;
   bool packs(const Call& call) const;
   std::string why_composite(const Call& call) const;
   AttentionOptions attention_options(const Call& call, std::int64_t n_q, std::int64_t n_k, DType dtype);

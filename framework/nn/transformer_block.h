@@ -15,8 +15,8 @@ class TransformerBlock : public Module {
   /// pre: x + f(norm(x)) (GPT-2); post: norm(x + f(x)) (Vaswani et al. 2017).
   enum class Order { pre, post };
   struct Options {
-    MultiHeadAttention::Options attention =
-        {};  ///< of self attention, and of cross attention but for `cross` and `rotary`
+    MultiHeadAttention::Options attention = {};  ///< of self attention, and of cross attention but for
+                                                 ///< `cross`, and for positions and smeared keys
     bool cross_attention = false;
     std::optional<FeedForward::Options> feed_forward = {};  ///< absent: attention only
     Order order = Order::pre;

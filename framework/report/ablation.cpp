@@ -217,7 +217,7 @@ std::string knockout_text(const AblationResult& result, const Terminal& terminal
     map.row_labels.push_back(loss->head.str());
     map.values.insert(map.values.end(), loss->readouts.begin(), loss->readouts.end());
   }
-  for (const Needs::Readout& readout : result.base.needs.readouts) map.column_labels.push_back(readout.name);
+  map.column_labels = result.knockout->answers;
   map.rows = std::ssize(map.row_labels);
   map.columns = std::ssize(map.column_labels);
   map.numbers = true;

@@ -52,13 +52,15 @@ Json to_json(const AblationLevel& level) {
 
 Json knockout_json(const AblationResult& result) {
   if (!result.knockout || !result.picked) return {};
-  Json heads = Json::array(), readouts = Json::array(), drop = Json::array();
+  Json heads = Json::array(), drop = Json::array();
   for (const KnockoutLoss& loss : result.knockout->heads) {
     heads.push_back(loss.head.str());
     drop.push_back(loss.readouts);
   }
-  for (const Needs::Readout& readout : result.base.needs.readouts) readouts.push_back(readout.name);
-  return {{"run", result.picked->record.name}, {"heads", heads}, {"readouts", readouts}, {"drop", drop}};
+  return {{"run", result.picked->record.name},
+          {"heads", heads},
+          {"readouts", result.knockout->answers},
+          {"drop", drop}};
 }
 
 std::vector<const RunRecord*> records_of(const AblationResult& result) {

@@ -52,7 +52,8 @@ std::vector<AblationLevel> checked_levels(const Task& task, const Catalogue& cat
     level.head_size = needs.head_size > 0 ? needs.head_size : needs.d_model / heads;
     level.parameters = catalogue.build(config.needs)->parameter_count();
     for (const Rung& rung : ladder) {
-      if (rung.heads == heads) level.prototype = rung.accuracy;
+      const bool same = config.recipe.steps == task.measured_steps();
+      if (rung.heads == heads && same) level.prototype = rung.accuracy;
     }
     levels.push_back(std::move(level));
   }

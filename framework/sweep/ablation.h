@@ -48,7 +48,7 @@ struct AblationLevel {
   std::optional<Comparison> difference, loss_difference;
   std::optional<double> seconds;  ///< mean of a run
   Summary confidence, normalised_entropy, clean_heads, cover;
-  std::optional<double> prototype;  ///< the task's own measured accuracy, at its default recipe
+  std::optional<double> prototype;  ///< the task's own measured accuracy, for as many steps as that took
 };
 
 struct AblationResult {

@@ -29,6 +29,8 @@ std::uint64_t of_batch(const Batch& batch, std::uint64_t before) {
   sum = of_array(batch.source_valid, sum);
   sum = of_array(batch.targets, sum);
   for (const Array& keys : batch.head_targets) sum = of_array(keys, sum);
+  if (batch.valid) sum = of_array(batch.valid, sum);
+  for (const Array& probe : batch.probes) sum = of_array(probe, sum);
   return sum;
 }
 

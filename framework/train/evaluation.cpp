@@ -158,11 +158,54 @@ std::int64_t count_scored(const Batch& batch) {
   return std::ssize(targets) - std::count(targets.begin(), targets.end(), unscored);
 }
 
+void ProbeCounts::add(const Array& logits, const Batch& batch, const std::vector<Probe>& probes,
+                      const Needs& needs) {
+  right.resize(probes.size());
+  counted.resize(probes.size());
+  for (std::size_t p = 0; p < probes.size(); ++p) {
+    const Probe& probe = probes[p];
+    const auto readout = static_cast<std::size_t>(probe.readout);
+    check(probe.readout >= 0 && readout < needs.readouts.size() && !probe.classes.empty() &&
+              probe.classes.size() == probe.answers.size(),
+          "probe", "{}: read-out {} with {} classes and {} answers", probe.name, probe.readout,
+          probe.classes.size(), probe.answers.size());
+    std::int64_t first = 0;
+    for (std::size_t r = 0; r < readout; ++r) first += needs.readouts[r].classes;
+    for (const std::int64_t c : probe.classes) {
+      check(c >= 0 && c < needs.readouts[readout].classes, "probe", "{}: class {} is not in 0 to {}",
+            probe.name, c, needs.readouts[readout].classes - 1);
+    }
+    const std::span<const std::int64_t> answers = batch.probes.at(p).values<std::int64_t>();
+    dispatch(logits.dtype(), "probe", [&](auto zero) {
+      using T = decltype(zero);
+      for (std::size_t i = 0; i < answers.size(); ++i) {
+        if (answers[i] == unscored) continue;
+        const T* row = logits.data<T>() + static_cast<std::int64_t>(i) * needs.logits() + first;
+        std::size_t best = 0;
+        for (std::size_t c = 1; c < probe.classes.size(); ++c) {
+          if (row[probe.classes[c]] > row[probe.classes[best]]) best = c;
+        }
+        ++counted[p];
+        right[p] += probe.answers[best] == answers[i] ? 1 : 0;
+      }
+    });
+  }
+}
+
+double ProbeCounts::share(std::size_t probe) const {
+  if (probe >= counted.size() || counted[probe] == 0) return 0;
+  return static_cast<double>(right[probe]) / static_cast<double>(counted[probe]);
+}
+
 Evaluation evaluate(Model& model, const Task& task, std::uint64_t seed, HeldOut part,
                     std::int64_t batch_size) {
   const profile::Scope scope("evaluation");
   const std::optional<Greedy> greedy = task.greedy();
   const bool sequences = task.accuracy() == Accuracy::whole_sequence;
+  const bool probed = task.accuracy() == Accuracy::probe;
+  const std::vector<Probe> probes = probed ? task.probes() : std::vector<Probe>();
+  check(!probed || !probes.empty(), "evaluate", "{} counts a probe and has none", task.name());
+  ProbeCounts probe_counts;
   double loss = 0;
   std::int64_t counted = 0;
   std::int64_t scored = 0;
@@ -171,7 +214,9 @@ Evaluation evaluate(Model& model, const Task& task, std::uint64_t seed, HeldOut 
     const TaskLoss result = task_loss(logits, batch, model.needs());
     loss += result.loss.item() * static_cast<double>(result.counted);
     counted += result.counted;
-    if (!sequences) {
+    if (probed) {
+      probe_counts.add(logits.value(), batch, {probes.front()}, model.needs());
+    } else if (!sequences) {
       for_each_scored(logits.value(), batch, model.needs(),
                       [&](std::int64_t, std::size_t, bool is_right) { right += is_right ? 1 : 0; });
       scored += result.counted;
@@ -182,6 +227,10 @@ Evaluation evaluate(Model& model, const Task& task, std::uint64_t seed, HeldOut 
       scored += batch.size();
     }
   });
+  if (probed) {
+    right = probe_counts.right.front();
+    scored = probe_counts.counted.front();
+  }
   const auto mean = [](double sum, std::int64_t n) { return n == 0 ? 0 : sum / static_cast<double>(n); };
   return {mean(loss, counted), mean(static_cast<double>(right), scored), scored};
 }

@@ -35,6 +35,15 @@ TaskLoss forward_loss(Model& model, const Batch& batch);
 /// The scored pairs of a batch.
 std::int64_t count_scored(const Batch& batch);
 
+/// Right and counted answers to each probe, added up over batches. logits as task_loss() takes them. Error: a
+/// probe of a read-out or class that is not there.
+struct ProbeCounts {
+  std::vector<std::int64_t> right, counted;
+  void add(const Array& logits, const Batch& batch, const std::vector<Probe>& probes, const Needs& needs);
+  /// 0 where nothing was counted.
+  double share(std::size_t probe) const;
+};
+
 /// In evaluation mode, without recording; the model's mode is put back. Batches are evaluated in order, their
 /// sums merged in order. With Greedy the accuracy is that of greedy_decode(), the loss is teacher-forced.
 /// Errors: batch_size < 1.

@@ -29,7 +29,7 @@ struct Names<Needs::Activation> {
 };
 template <>
 struct Names<Needs::Positions> {
-  static constexpr std::array list{"none", "learned", "rotary"};
+  static constexpr std::array list{"none", "learned", "rotary", "relative"};
 };
 template <>
 struct Names<Needs::Weights> {
@@ -40,7 +40,8 @@ struct Names<Recipe::Schedule> {
   static constexpr std::array list{"cosine", "linear", "constant"};
 };
 
-// One list of fields a struct serves writing and reading.
+// One list of fields a struct serves writing and reading. `unless`: a field that is written only where it is
+// not the default, so that runs from before it was there can still be read and keep their names in sweeps.
 template <class V>
 void fields(V& v, auto& x, const Needs::Tokens*) {
   v("name", x.name);
@@ -79,6 +80,10 @@ void fields(V& v, auto& x, const Needs*) {
   v("smaller_residual_weights", x.smaller_residual_weights);
   v("tied_readout", x.tied_readout);
   v("readout_bias", x.readout_bias);
+  v.unless("patch_width", x.patch_width, std::int64_t{0});
+  v.unless("class_token", x.class_token, false);
+  v.unless("class_std", x.class_std, 0.0);
+  v.unless("smeared_keys", x.smeared_keys, false);
 }
 template <class V>
 void fields(V& v, auto& x, const Recipe*) {
@@ -114,6 +119,10 @@ struct Writer {
     out[name] = write(value);
   }
   template <class T>
+  void unless(const char* name, const T& value, const T& otherwise) {
+    if (value != otherwise) out[name] = write(value);
+  }
+  template <class T>
   static Json write(const T& value) {
     if constexpr (std::is_enum_v<T>) {
       return Names<T>::list.at(static_cast<std::size_t>(value));
@@ -144,6 +153,12 @@ struct Reader {
     known.insert(name);
     check(in.contains(name), where, "{}{} is missing", path, name);
     read(in[name], path + name, value);
+  }
+  template <class T>
+  void unless(const char* name, T& value, const T& otherwise) {
+    known.insert(name);
+    value = otherwise;
+    if (in.contains(name)) read(in[name], path + name, value);
   }
 
   template <class T>

@@ -49,7 +49,7 @@ ScheduleOptions schedule_of(const Recipe& recipe) {
 // All positions that the model reads: of an encoder–decoder both sides, of a decoder one of its streams.
 std::int64_t positions(const Batch& batch, const Needs& needs) {
   if (batch.inputs.empty()) return 0;
-  if (needs.architecture == Architecture::decoder) return batch.inputs[0].size();
+  if (needs.architecture == Architecture::decoder) return batch.targets.dim(0) * batch.targets.dim(1);
   std::int64_t sum = 0;
   for (const Array& input : batch.inputs) sum += input.size();
   return sum;

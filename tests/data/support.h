@@ -5,12 +5,21 @@
 #include <string>
 #include <vector>
 
+#include "framework/data/addition.h"
+#include "framework/data/agreement.h"
+#include "framework/data/ask.h"
 #include "framework/data/copy.h"
+#include "framework/data/coreference.h"
+#include "framework/data/glyphs.h"
 #include "framework/data/induction.h"
 #include "framework/data/offsets.h"
 #include "framework/data/prev.h"
+#include "framework/data/recall.h"
 #include "framework/data/reverse.h"
 #include "framework/data/roles.h"
+#include "framework/data/senses.h"
+#include "framework/data/sort.h"
+#include "framework/data/translate.h"
 
 namespace headlab {
 
@@ -22,6 +31,15 @@ inline std::vector<std::unique_ptr<Task>> generated_tasks() {
   tasks.push_back(std::make_unique<InductionTask>());
   tasks.push_back(std::make_unique<CopyTask>());
   tasks.push_back(std::make_unique<ReverseTask>());
+  tasks.push_back(std::make_unique<RecallTask>());
+  tasks.push_back(std::make_unique<AskTask>());
+  tasks.push_back(std::make_unique<SortTask>());
+  tasks.push_back(std::make_unique<AdditionTask>());
+  tasks.push_back(std::make_unique<AgreementTask>());
+  tasks.push_back(std::make_unique<CoreferenceTask>());
+  tasks.push_back(std::make_unique<SensesTask>());
+  tasks.push_back(std::make_unique<TranslateTask>());
+  tasks.push_back(std::make_unique<GlyphsTask>());
   return tasks;
 }
 
@@ -30,6 +48,8 @@ inline std::vector<double> numbers(const Batch& batch) {
   std::vector<Array> arrays = batch.inputs;
   arrays.push_back(batch.targets);
   if (batch.source_valid) arrays.push_back(batch.source_valid);
+  if (batch.valid) arrays.push_back(batch.valid);
+  arrays.insert(arrays.end(), batch.probes.begin(), batch.probes.end());
   arrays.insert(arrays.end(), batch.head_targets.begin(), batch.head_targets.end());
   std::vector<double> all;
   for (const Array& array : arrays) {

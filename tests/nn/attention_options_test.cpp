@@ -51,6 +51,12 @@ std::vector<std::pair<std::string, Options>> variants() {
       {"alibi", of([](Options& o) { o.alibi = true; })},
       {"relative", of([](Options& o) { o.relative_bias = {.buckets = 6, .max_distance = 4}; })},
       {"causal relative", of([&](Options& o) { o.relative_bias = causal_buckets; })},
+      {"relative keys", of([](Options& o) { o.relative_keys = {.reach = 3, .std = 0.7}; })},
+      {"causal relative keys", of([](Options& o) {
+         o.heads = 6, o.kv_heads = 2;
+         o.relative_keys = {.reach = 2, .std = 0.7, .bidirectional = false};
+       })},
+      {"smeared keys", of([](Options& o) { o.heads = 6, o.kv_heads = 2, o.smeared_keys = true; })},
       {"rotary halves", of([](Options& o) { o.d_k = 4, o.rotary = Rotary{}; })},
       {"rotary neighbours",
        of([](Options& o) { o.d_k = 4, o.rotary = {.base = 20, .pairing = RotaryPairing::neighbours}; })},
@@ -116,12 +122,15 @@ TEST(AttentionOptions, AddParametersAndChangeNoneOfTheOthers) {
   }
   EXPECT_EQ(added, (std::map<std::string, std::string>{
                        {"causal relative", "relative_bias [3, 3] "},
+                       {"causal relative keys", "relative_keys [2, 6] "},
                        {"cross", "k.weight [6, 5] q.weight [6, 6] v.weight [6, 7] "},
                        {"everything", "k_norm.weight [5] q_norm.weight [5] relative_bias [3, 4] sink [4] "},
                        {"layer norm", "k_norm.bias [5] k_norm.weight [5] q_norm.bias [5] q_norm.weight [5] "},
                        {"relative", "relative_bias [6, 3] "},
+                       {"relative keys", "relative_keys [5, 6] "},
                        {"rms norm", "k_norm.weight [2] q_norm.weight [2] "},
-                       {"sink", "sink [3] "}}));
+                       {"sink", "sink [3] "},
+                       {"smeared keys", "smear [2] "}}));
 }
 
 TEST(AttentionOptions, FirstValuesOfSinksAndRelativeBiases) {
@@ -170,6 +179,60 @@ TEST(AttentionOptions, WithoutProjectionBiasesAndWithAScaleItIsTheFormula) {
     }
   }
   EXPECT_TRUE(close(layer(x).out.value(), result.out.value(), 1e-12));
+}
+
+// Scores 0.5·q·(k_j + R[δ]), and keys σ(a)·k_j + (1 − σ(a))·k_{j−1}, with one head of width 3.
+TEST(AttentionOptions, RelativeAndSmearedKeysAreTheirFormulas) {
+  const DefaultDType f64(DType::f64);
+  const Tensor x(random_array({1, 4, 3}, 1));
+  for (const bool relative : {true, false}) {
+    Options options{.d_model = 3, .bias = false, .out_proj = false, .scale = 0.5, .smeared_keys = !relative};
+    if (relative) options.relative_keys = {.reach = 2, .std = 1, .bidirectional = false};
+    MultiHeadAttention layer(options);
+    initialise(layer, 3);
+    if (!relative) layer.smear->tensor().change().fill(0.7);
+    const double share = 1 / (1 + std::exp(-0.7));
+    const Array q = linear(x, layer.q_proj().weight, {}).value(),
+                k = linear(x, layer.k_proj().weight, {}).value();
+    const Array weights = layer(x, {.mask = Mask::causal(), .weights = true}).weights.value();
+    for (std::int64_t i = 0; i < 4; ++i) {
+      std::vector<double> e;
+      double total = 0;
+      for (std::int64_t j = 0; j <= i; ++j) {
+        double score = 0;
+        for (std::int64_t c = 0; c < 3; ++c) {
+          double key = k.at(j * 3 + c);
+          if (relative) {
+            key += layer.relative_keys->tensor().value().at((i == j ? 1 : 0) * 3 + c);
+          } else {
+            key = share * key + (1 - share) * (j > 0 ? k.at((j - 1) * 3 + c) : 0);
+          }
+          score += 0.5 * q.at(i * 3 + c) * key;
+        }
+        e.push_back(std::exp(score));
+        total += e.back();
+      }
+      for (std::int64_t j = 0; j <= i; ++j) {
+        EXPECT_NEAR(weights.at(i * 4 + j), e[static_cast<std::size_t>(j)] / total, 1e-12)
+            << relative << i << j;
+      }
+    }
+  }
+}
+
+TEST(AttentionOptions, SmearedKeysRefuseACache) {
+  MultiHeadAttention layer({.d_model = 6, .heads = 3, .smeared_keys = true});
+  layer.eval();
+  KeyValueCache cache;
+  EXPECT_EQ(error_of([&] {
+              layer(Tensor(Array::zeros({1, 2, 6})), {.cache = &cache});
+            }),
+            "attention: smeared keys cannot go on from a cache");
+  EXPECT_EQ(error_of([] {
+              const MultiHeadAttention::RelativeKeys none{.reach = 0};
+              MultiHeadAttention({.d_model = 6, .heads = 3, .relative_keys = none});
+            }),
+            "attention: relative keys of reach 0, at least 1");
 }
 
 TEST(AttentionOptions, WeightsAreThoseBeforeDropoutAndKeepTheirType) {
@@ -239,8 +302,10 @@ TEST(AttentionOptions, ThePathSaysWhyItIsTheComposite) {
   EXPECT_EQ(layer.attention_path({.weights = true}), "composite: the call asks for weights");
   MultiHeadAttention own({.d_model = 6, .heads = 3, .score = scaled_product});
   EXPECT_EQ(own.attention_path(), "composite: the layer has its own score function");
+  MultiHeadAttention shaw({.d_model = 6, .heads = 3, .relative_keys = MultiHeadAttention::RelativeKeys{4}});
+  EXPECT_EQ(shaw.attention_path(), "composite: the layer has relative keys");
   for (const auto& [name, options] : variants()) {
-    if (options.score) continue;
+    if (options.score || options.relative_keys) continue;
     EXPECT_EQ(MultiHeadAttention(options).attention_path(), "streaming") << name;
   }
 }

@@ -21,6 +21,7 @@ AblationResult whole_ladder() {
   summarise_levels(result.levels, 1);
   result.picked = PickedRun{*result.levels[2].runs[2], 5};
   KnockoutMatrix matrix;
+  matrix.answers = {"t-1", "t-2"};
   const auto lost = [](std::int64_t head, double first, double second) {
     KnockoutLoss loss;
     loss.head = {0, head};

@@ -56,6 +56,20 @@ TEST(RunConfig, EveryFieldIsRead) {
   }
 }
 
+TEST(RunConfig, FieldsThatCameLaterAreWrittenOnlyWhereTheySaySomething) {
+  const nlohmann::json plain = to_json(some_config());
+  EXPECT_FALSE(plain["needs"].contains("patch_width"));
+  const std::vector<std::pair<const char*, nlohmann::json>> later{
+      {"patch_width", 16}, {"class_token", true}, {"class_std", 0.25}, {"smeared_keys", true}};
+  for (const auto& [name, value] : later) {
+    nlohmann::json json = plain;
+    json["needs"][name] = value;
+    EXPECT_EQ(to_json(run_config_from_json(json)), json) << name;
+    json["needs"][name] = "3";
+    EXPECT_NE(error_of([&] { run_config_from_json(json); }), "") << name;
+  }
+}
+
 TEST(RunConfig, ErrorsNameTheField) {
   const auto error_with = [](const char* pointer, const nlohmann::json& value) {
     nlohmann::json json = to_json(some_config());
@@ -71,7 +85,7 @@ TEST(RunConfig, ErrorsNameTheField) {
   EXPECT_EQ(error_with("/recipe/beta1", nullptr), "config: recipe.beta1: null is not a number");
   EXPECT_EQ(error_with("/needs/causal", 1), "config: needs.causal: 1 is not true or false");
   EXPECT_EQ(error_with("/needs/positions", "learnt"),
-            "config: needs.positions: \"learnt\" is not one of none, learned, rotary");
+            "config: needs.positions: \"learnt\" is not one of none, learned, rotary, relative");
   EXPECT_EQ(error_with("/needs/streams/1/name", 3), "config: needs.streams[1].name: 3 is not a text");
   EXPECT_EQ(error_with("/needs/streams", 3), "config: needs.streams: 3 is not a list");
   EXPECT_EQ(error_with("/recipe", 3), "config: recipe: 3 is not an object");
