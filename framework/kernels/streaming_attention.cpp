@@ -24,32 +24,60 @@ bool AttentionProblem<T>::allows(std::int64_t b, std::int64_t h, std::int64_t i,
 
 namespace {
 
+/// Keys or values copied for all threads, the rows of a head side by side: [batch, kv_heads, n_k, width].
+template <class T>
+Array side_by_side(const AttentionProblem<T>& p, const HeadRows<const T>& rows) {
+  Array copies({p.batch, p.kv_heads, p.n_k, rows.width}, dtype_of<T>);
+  const Cost cost{.bytes = 2.0 * static_cast<double>(rows.width) * sizeof(T)};
+  parallel_for(p.batch * p.kv_heads * p.n_k, grain_for(cost), cost,
+               [&](std::int64_t begin, std::int64_t end) {
+                 for (std::int64_t i = begin; i < end; ++i) {
+                   const std::int64_t head = i / p.n_k;
+                   copy_rows<T>(rows_of(rows, head / p.kv_heads, head % p.kv_heads, i % p.n_k), 1, rows.width,
+                                {copies.data<T>() + i * rows.width, 0});
+                 }
+               });
+  return copies;
+}
+
+/// What the threads share.
+template <class T>
+struct Shared {
+  const AttentionProblem<T>& p;
+  const OffsetBias<T> offset_bias;
+  const QueryBlocks<T> blocks;
+  std::unique_ptr<FiniteTiles<T>> finite_values;
+  Array keys, values;  // copies, where they pay
+  const HeadRows<T>& out;
+  T* log_sum_exp;
+  const TelemetryRequest<T>* telemetry;
+};
+
 /// Everything that a thread needs for blocks of queries, one after another.
 template <class T>
 class Forward {
  public:
-  Forward(const AttentionProblem<T>& p, const QueryBlocks<T>& blocks, const OffsetBias<T>& offset_bias,
-          const FiniteTiles<T>* finite, const HeadRows<T>& out, T* log_sum_exp,
-          const TelemetryRequest<T>* telemetry)
-      : p_(p),
-        blocks_(blocks),
-        finite_(finite),
-        out_(out),
-        log_sum_exp_(log_sum_exp),
-        tile_(p, offset_bias),
-        dropping_(p),
-        sums_(attention_queries * p.d_v) {
-    if (telemetry) telemetry_ = std::make_unique<TelemetryBlock<T>>(p, *telemetry);
+  explicit Forward(const Shared<T>& shared)
+      : own_(shared),
+        p_(shared.p),
+        tile_(p_, shared.offset_bias),
+        dropping_(p_),
+        queries_(p_.d_k * attention_queries),
+        sums_(attention_queries * p_.d_v) {
+    if (shared.telemetry) telemetry_ = std::make_unique<TelemetryBlock<T>>(p_, *shared.telemetry);
   }
 
   void run(std::int64_t b, std::int64_t h, std::int64_t index) {
-    const QueryBlock<T> block = blocks_(b, h, index);
-    tile_.take(block);
+    const QueryBlock<T> block = own_.blocks(b, h, index);
+    transpose_block<T>(rows_of(p_.q, b, h, block.first), block.count, p_.d_k, queries_.data(), block.lanes);
     maximum_.fill(blocked_score<T>);
     total_.fill(T{0});
     if (telemetry_) telemetry_->start(block);
     started_ = false;
-    for_each_tile(block, 0, 1, [&](const Keys& keys) { add(block, keys); });
+    for (std::int64_t tile = 0; tile * attention_keys < block.highest; ++tile) {
+      const Keys keys = keys_of_tile(block, tile);
+      if (keys.count() > 0) add(block, keys);
+    }
     finish(block);
   }
 
@@ -68,15 +96,18 @@ class Forward {
   };
 
   void add(const QueryBlock<T>& block, const Keys& keys) {
+    const std::int64_t b = block.example, kv = block.head / p_.group();
+    const Rows<const T> key_rows = rows_from(keys.first, p_.k, own_.keys, b, kv);
+    const Rows<const T> value_rows = rows_from(keys.first, p_.v, own_.values, b, kv);
     bool masked = false;
     if (telemetry_) {
-      masked = tile_.fill(keys, [&](std::int64_t lane) {
+      masked = tile_.fill(block, keys, queries_.data(), key_rows, [&](std::int64_t lane) {
         return telemetry_->maximum_pass(lane, load(maximum_.data() + lane), next_.data());
       });
       telemetry_->watch(keys, tile_.scores());
       weigh<true>(block, keys, masked);
     } else {
-      masked = tile_.fill(keys, [&](std::int64_t lane) {
+      masked = tile_.fill(block, keys, queries_.data(), key_rows, [&](std::int64_t lane) {
         return MaximumPass{*this, lane, load(maximum_.data() + lane)};
       });
       weigh<false>(block, keys, masked);
@@ -85,15 +116,21 @@ class Forward {
       dropping_.make(block, keys);
       dropping_.apply(block, keys, tile_.scores(), tile_.scores());
     }
-    const std::int64_t kv = block.head / p_.group();
-    if (finite_ && !(*finite_)(block.example, kv, keys)) {
-      add_rows_one_by_one(p_, block, keys, tile_.scores(), p_.v, started_, sums(), p_.d_v);
+    const Rows<T> sums{sums_.data(), p_.d_v};
+    if (own_.finite_values && !(*own_.finite_values)(b, kv, keys)) {
+      add_rows_one_by_one(p_, block, keys, tile_.scores(), value_rows, p_.d_v, started_, sums);
     } else {
-      multiply_for_queries(block, keys, block.masks(keys), tile_.scores(),
-                           p_.v.at(block.example, kv, keys.first), p_.v.row, p_.d_v,
-                           started_ ? Onto::sums : Onto::nothing, sums(), p_.d_v);
+      multiply_for_queries(block, keys, block.masks(keys), tile_.scores(), value_rows, p_.d_v,
+                           started_ ? Onto::sums : Onto::nothing, sums);
     }
     started_ = true;
+  }
+
+  // Rows from key j on: of the array, or of its copy.
+  Rows<const T> rows_from(std::int64_t j, const HeadRows<const T>& rows, const Array& copy, std::int64_t b,
+                          std::int64_t kv) const {
+    if (!copy) return rows_of(rows, b, kv, j);
+    return {copy.data<T>() + ((b * p_.kv_heads + kv) * p_.n_k + j) * rows.width, rows.width};
   }
 
   // Scores → e^(s − m) with the new maximum m; what was summed under the old one is scaled by c = e^(old −
@@ -141,7 +178,7 @@ class Forward {
     for (std::int64_t i = 0; i < block.count; ++i) {
       const T c = scale_[static_cast<std::size_t>(i)];
       if (c == 1) continue;
-      T* row = sums() + i * p_.d_v;
+      T* row = sums_.data() + i * p_.d_v;
       for_lanes<T>(p_.d_v,
                    [&](std::int64_t k, auto part) { put(row + k, get(row + k, part) * broadcast(c), part); });
     }
@@ -171,8 +208,8 @@ class Forward {
     }
     for (std::int64_t i = 0; i < block.count; ++i) {
       const T f = scale_[static_cast<std::size_t>(i)];
-      const T* from = sums() + i * p_.d_v;
-      T* to = out_.at(block.example, block.head, block.first + i);
+      const T* from = sums_.data() + i * p_.d_v;
+      T* to = own_.out.at(block.example, block.head, block.first + i);
       if (!started_ || f == 0) {
         clear_rows(1, p_.d_v, to, 0);
       } else {
@@ -182,21 +219,17 @@ class Forward {
       }
     }
     std::copy_n(next_.data(), block.count,
-                log_sum_exp_ + (block.example * p_.heads + block.head) * p_.n_q + block.first);
+                own_.log_sum_exp + (block.example * p_.heads + block.head) * p_.n_q + block.first);
     if (telemetry_) telemetry_->report();
   }
 
-  T* sums() { return sums_.data(); }
-
+  const Shared<T>& own_;
   const AttentionProblem<T>& p_;
-  const QueryBlocks<T>& blocks_;
-  const FiniteTiles<T>* finite_;
-  const HeadRows<T>& out_;
-  T* log_sum_exp_;
   ScoreTile<T> tile_;
   DropoutTile<T> dropping_;
   std::unique_ptr<TelemetryBlock<T>> telemetry_;
-  Scratch<T> sums_;  // Σ e^(s − m) v, [queries, d_v]
+  Scratch<T> queries_;  // [d_k, lanes]
+  Scratch<T> sums_;     // Σ e^(s − m) v, [queries, d_v]
   bool started_ = false;
   alignas(64) PerQuery<T> maximum_, next_, total_, scale_;
 };
@@ -207,15 +240,17 @@ template <class T>
 void streaming_attention(const AttentionProblem<T>& p, const HeadRows<T>& out, T* log_sum_exp,
                          const TelemetryRequest<T>* telemetry) {
   profile::moved<T>(1, p.numbers());  // the tiles' products count their operations
-  const OffsetBias<T> offset_bias(p);
-  const QueryBlocks<T> query_blocks(p);
-  std::unique_ptr<FiniteTiles<T>> finite;
-  if (p.mask.may_block()) finite = std::make_unique<FiniteTiles<T>>(p, p.v);
+  Shared<T> shared{p, OffsetBias<T>(p), QueryBlocks<T>(p), nullptr, {}, {}, out, log_sum_exp, telemetry};
+  if (p.mask.may_block()) shared.finite_values = std::make_unique<FiniteTiles<T>>(p, p.v);
+  const std::int64_t blocks = p.blocks();
   const auto scores = static_cast<double>(std::min(attention_queries, p.n_q) * p.n_k);
   const Cost cost{.flops = scores * (2 * static_cast<double>(p.d_k + p.d_v) + 24), .bytes = 0};
-  const std::int64_t blocks = p.blocks();
+  if (worth_copies(p)) {
+    shared.keys = side_by_side(p, p.k);
+    shared.values = side_by_side(p, p.v);
+  }
   parallel_for(p.batch * p.heads * blocks, grain_for(cost), cost, [&](std::int64_t begin, std::int64_t end) {
-    Forward<T> forward(p, query_blocks, offset_bias, finite.get(), out, log_sum_exp, telemetry);
+    Forward<T> forward(shared);
     for (std::int64_t piece = begin; piece < end; ++piece) {
       forward.run(piece / blocks / p.heads, piece / blocks % p.heads, piece % blocks);
     }

@@ -1,8 +1,8 @@
 #include <memory>
+#include <vector>
 
 #include "framework/core/profile.h"
-#include "framework/kernels/streaming_attention.h"
-#include "framework/kernels/streaming_tile.h"
+#include "framework/kernels/streaming_held_block.h"
 
 namespace headlab::kernels {
 
@@ -16,81 +16,130 @@ namespace {
 //   dT = scale · softcap' · dS,  dQ = dT K,  dK = dTᵀ Q,
 // where P = e^(S − lse) is computed again tile by tile.
 template <class T>
-struct Shared {
-  const AttentionProblem<T>& p;
-  const OffsetBias<T> offset_bias;
-  const QueryBlocks<T> blocks;
-  std::unique_ptr<FiniteTiles<T>> finite_keys;
-  const HeadRows<const T>& out;
-  const T* log_sum_exp;
-  const HeadRows<const T>& dout;
-  const AttentionGradients<T>& gradients;
-  std::int64_t key_groups = 1;
-  T* dq = nullptr;       // [key_groups, batch, n_q, heads·d_k] when there are several
-  T* doffset = nullptr;  // [key_groups, batch, heads, step], reversed as OffsetBias
-  T* dsink = nullptr;    // [batch, heads]
-
-  HeadRows<T> dq_of(std::int64_t group) const {
-    if (key_groups == 1) return gradients.q;
-    const std::int64_t row = p.heads * p.d_k;
-    return {dq + group * p.batch * p.n_q * row, p.n_q * row, row, p.d_k};
-  }
-};
-
-template <class T>
 class Backward {
  public:
-  explicit Backward(const Shared<T>& shared)
-      : own_(shared),
-        p_(shared.p),
-        tile_(shared.p, shared.offset_bias),
-        dropping_(shared.p),
-        douts_(p_.d_v * attention_queries),
-        weights_gradient_(attention_keys * attention_queries) {
+  explicit Backward(const BackwardProblem<T>& shared)
+      : own_(shared), p_(shared.p), tile_(shared.p, shared.offset_bias), dropping_(shared.p) {
+    const std::int64_t groups = own_.key_groups;
+    const std::int64_t rows = std::min((p_.tiles() + groups - 1) / groups * attention_keys, p_.n_k);
+    copies_ = worth_copies(p_);
+    if (copies_) {
+      dkeys_ = Scratch<T>(rows * p_.d_k);
+      dvalues_ = Scratch<T>(rows * p_.d_v);
+      keys_ = Scratch<T>(rows * p_.d_k);
+      values_ = Scratch<T>(rows * p_.d_v);
+    }
+    dscores_ = Scratch<T>(attention_keys * attention_queries);
     if (dropping_) dropped_ = Scratch<T>(attention_keys * attention_queries);
+    const bool many_tiles = p_.tiles() > groups;
+    const std::int64_t held = many_tiles ? most_held() : 1;
+    for (std::int64_t i = 0; i < std::min(held, p_.blocks()); ++i) {
+      held_.emplace_back(p_, many_tiles && copies_);
+    }
   }
 
   /// Tiles group, group + key_groups, … of one key/value head.
   void run(std::int64_t b, std::int64_t kv, std::int64_t group) {
+    example_ = b;
+    kv_ = kv;
     group_ = group;
-    first_ = true;
-    if (p_.blocks() == 0 || p_.group() == 0) clear_keys(b, kv, 0, p_.n_k);
+    take_keys();
     for (std::int64_t h = kv * p_.group(); h < (kv + 1) * p_.group(); ++h) {
       T sink = 0;
-      for (std::int64_t index = 0; index < p_.blocks(); ++index) {
-        const QueryBlock<T> block = own_.blocks(b, h, index);
-        started_ = false;
-        ready_ = false;
-        std::int64_t cleared = 0;  // keys before it have got a gradient, be it 0
-        for_each_tile(block, group, own_.key_groups, [&](const Keys& keys) {
-          if (first_) clear_keys(b, kv, cleared, keys.first);
-          start(block);
-          add(block, keys);
-          cleared = keys.last;
-        });
-        if (first_) clear_keys(b, kv, cleared, p_.n_k);
-        first_ = false;
-        if (!started_) clear(block);
-        if (own_.dsink && group == 0) {
-          start(block);
-          sink += sink_gradient(block);
+      const auto held = static_cast<std::int64_t>(held_.size());
+      for (std::int64_t first = 0; first < p_.blocks(); first += held) {
+        const std::int64_t count = std::min(held, p_.blocks() - first);
+        for (std::int64_t i = 0; i < count; ++i) {
+          HeldBlock<T>& block = held_[static_cast<std::size_t>(i)];
+          block.block.emplace(own_.blocks(b, h, first + i));
+          block.ready = block.started = false;
         }
+        for_each_tile([&](std::int64_t tile) {
+          for (std::int64_t i = 0; i < count; ++i) {
+            HeldBlock<T>& block = held_[static_cast<std::size_t>(i)];
+            const Keys keys = keys_of_tile(*block.block, tile);
+            first_ = h == kv * p_.group() && first + i == 0;
+            if (first_) clear_around(keys, tile);
+            if (keys.count() > 0) add(block, keys);
+          }
+        });
+        for (std::int64_t i = 0; i < count; ++i) sink += finish(held_[static_cast<std::size_t>(i)]);
       }
       if (own_.dsink && group == 0) own_.dsink[b * p_.heads + h] = sink;
     }
+    give_keys();
   }
 
  private:
-  // Gradients of those of the keys from … to − 1 that lie in the group's tiles.
-  void clear_keys(std::int64_t b, std::int64_t kv, std::int64_t from, std::int64_t to) {
-    const AttentionGradients<T>& g = own_.gradients;
-    for (std::int64_t tile = from / attention_keys; tile * attention_keys < to; ++tile) {
-      if (tile % own_.key_groups != group_) continue;
-      const std::int64_t first = std::max(from, tile * attention_keys);
-      const std::int64_t count = std::min(to, (tile + 1) * attention_keys) - first;
-      clear_rows(count, p_.d_k, g.k.at(b, kv, first), g.k.row);
-      clear_rows(count, p_.d_v, g.v.at(b, kv, first), g.v.row);
-    }
+  // Several blocks of queries take part in one pass over keys, values and their gradients, which together are
+  // larger than a near cache: as many as stay there themselves. Sums over distances want block after block.
+  std::int64_t most_held() const {
+    if (own_.doffset) return 1;
+    const auto bytes = static_cast<std::int64_t>(sizeof(T)) * attention_queries * (3 * p_.d_k + 2 * p_.d_v);
+    return std::clamp<std::int64_t>((std::int64_t{384} << 10) / std::max<std::int64_t>(bytes, 1), 1, 4);
+  }
+
+  template <class F>
+  void for_each_tile(const F& f) const {
+    for (std::int64_t tile = group_; tile < p_.tiles(); tile += own_.key_groups) f(tile);
+  }
+  // Where key j of the group lies among the rows of its tiles.
+  std::int64_t row_of(std::int64_t j) const {
+    return j / attention_keys / own_.key_groups * attention_keys + j % attention_keys;
+  }
+
+  // Rows from key j on: of the array, or of a copy of the group's part of it.
+  template <class U>
+  Rows<U> rows_from(std::int64_t j, const HeadRows<U>& rows, const Scratch<T>& copy) const {
+    return copies_ ? Rows<U>{copy.data() + row_of(j) * rows.width, rows.width}
+                   : rows_of(rows, example_, kv_, j);
+  }
+  Rows<const T> keys_from(std::int64_t j) const { return rows_from(j, p_.k, keys_); }
+  Rows<const T> values_from(std::int64_t j) const { return rows_from(j, p_.v, values_); }
+  Rows<T> dkeys_from(std::int64_t j) const { return rows_from(j, own_.gradients.k, dkeys_); }
+  Rows<T> dvalues_from(std::int64_t j) const { return rows_from(j, own_.gradients.v, dvalues_); }
+
+  // f(first key, count) for each of the group's tiles.
+  template <class F>
+  void for_keys(const F& f) const {
+    for_each_tile([&](std::int64_t tile) {
+      const std::int64_t first = tile * attention_keys;
+      f(first, std::min(attention_keys, p_.n_k - first));
+    });
+  }
+  // Gradients of keys first … last − 1.
+  void clear(std::int64_t first, std::int64_t last) {
+    const Rows<T> dkeys = dkeys_from(first), dvalues = dvalues_from(first);
+    clear_rows(last - first, p_.d_k, dkeys.data, dkeys.step);
+    clear_rows(last - first, p_.d_v, dvalues.data, dvalues.step);
+  }
+  // Of those keys of a tile that the first block does not need.
+  void clear_around(const Keys& keys, std::int64_t tile) {
+    const std::int64_t first = tile * attention_keys, last = std::min(first + attention_keys, p_.n_k);
+    if (keys.count() <= 0) return clear(first, last);
+    clear(first, keys.first);
+    clear(keys.last, last);
+  }
+  void take_keys() {
+    const bool none = p_.blocks() * p_.group() == 0;
+    if (!copies_ && !none) return;
+    for_keys([&](std::int64_t first, std::int64_t count) {
+      if (none) clear(first, first + count);
+      if (!copies_) return;
+      const std::int64_t row = row_of(first);
+      copy_rows<T>(rows_of(p_.k, example_, kv_, first), count, p_.d_k, {keys_.data() + row * p_.d_k, p_.d_k});
+      copy_rows<T>(rows_of(p_.v, example_, kv_, first), count, p_.d_v,
+                   {values_.data() + row * p_.d_v, p_.d_v});
+    });
+  }
+  void give_keys() {
+    if (!copies_) return;
+    for_keys([&](std::int64_t first, std::int64_t count) {
+      const Rows<T> dkeys = dkeys_from(first), dvalues = dvalues_from(first);
+      copy_rows<T>({dkeys.data, dkeys.step}, count, p_.d_k, rows_of(own_.gradients.k, example_, kv_, first));
+      copy_rows<T>({dvalues.data, dvalues.step}, count, p_.d_v,
+                   rows_of(own_.gradients.v, example_, kv_, first));
+    });
   }
 
   // e^(s − lse), kept down the keys.
@@ -103,75 +152,58 @@ class Backward {
     HEADLAB_INLINE void done() {}
   };
 
-  // Once a block, and only where there is a tile for it: under a causal mask half of the groups have none.
-  void start(const QueryBlock<T>& block) {
-    if (ready_) return;
-    ready_ = true;
-    tile_.take(block);
-    const std::int64_t row = (block.example * p_.heads + block.head) * p_.n_q + block.first;
-    transpose_block(own_.dout.at(block.example, block.head, block.first), own_.dout.row, block.count, p_.d_v,
-                    douts_.data(), block.lanes);
-    lse_.fill(T{0});
-    mean_.fill(T{0});
-    for (std::int64_t i = 0; i < block.count; ++i) {
-      const T* z = own_.out.at(block.example, block.head, block.first + i);
-      const T* dz = own_.dout.at(block.example, block.head, block.first + i);
-      auto sum = broadcast(T{0});
-      for_lanes<T>(p_.d_v,
-                   [&](std::int64_t k, auto part) { sum = fma(get(z + k, part), get(dz + k, part), sum); });
-      const auto at = static_cast<std::size_t>(i);
-      const T lse = own_.log_sum_exp[row + i];
-      lse_[at] = lse;
-      mean_[at] = lse == blocked_score<T> ? T{0} : horizontal_sum(sum);
+  // Returns what the block adds to the gradient of the sink.
+  T finish(HeldBlock<T>& held) {
+    const QueryBlock<T>& block = *held.block;
+    const Rows<T> dq = rows_of(own_.dq_of(group_), example_, block.head, block.first);
+    if (!held.started) {
+      clear_rows(block.count, p_.d_k, dq.data, dq.step);
+    } else if (held.dq_copy) {
+      copy_rows<T>({held.dq.data, held.dq.step}, block.count, p_.d_k, dq);
     }
-    // Without a mask every query sees every key, and what is not finite belongs into every sum.
-    finite_queries_ = !own_.finite_keys || all_finite(tile_.queries(), 1, p_.d_k * block.lanes, 0);
-    finite_douts_ = !own_.finite_keys || all_finite(douts_.data(), 1, p_.d_v * block.lanes, 0);
-  }
-
-  T sink_gradient(const QueryBlock<T>& block) const {
     T sum = 0;
+    if (!own_.dsink || group_ != 0) return sum;
+    held.start(own_, group_);
     for (std::size_t i = 0; i < static_cast<std::size_t>(block.count); ++i) {
-      if (lse_[i] == blocked_score<T>) continue;
-      sum -= exp_of(p_.sink[block.head] - lse_[i]) * mean_[i];
+      if (held.lse[i] == blocked_score<T>) continue;
+      sum -= exp_of(p_.sink[block.head] - held.lse[i]) * held.mean[i];
     }
     return sum;
   }
 
-  void add(const QueryBlock<T>& block, const Keys& keys) {
-    const std::int64_t b = block.example, kv = block.head / p_.group();
-    const bool masked =
-        tile_.fill(keys, [&](std::int64_t lane) { return WeightPass{load(lse_.data() + lane)}; });
+  void add(HeldBlock<T>& held, const Keys& keys) {
+    held.start(own_, group_);
+    const QueryBlock<T>& block = *held.block;
+    const Rows<const T> key_rows = keys_from(keys.first);
+    const bool masked = tile_.fill(block, keys, held.queries.data(), key_rows, [&](std::int64_t lane) {
+      return WeightPass{load(held.lse.data() + lane)};
+    });
     const T* used = tile_.scores();
     if (dropping_) used = drop(block, keys);
-    const HeadRows<const T>& dout = own_.dout;
-    const AttentionGradients<T>& g = own_.gradients;
-    add_queries(block, keys, used, dout, finite_douts_, g.v);
-    multiply_scores(block, keys, block.masks(keys), p_.v.at(b, kv, keys.first), p_.v.row, p_.d_v,
-                    douts_.data(), dscores());
-    differentiate(block, keys, masked);
-    add_queries(block, keys, dscores(), p_.q, finite_queries_, g.k);
-    const HeadRows<T> dq = own_.dq_of(group_);
-    T* to = dq.at(b, block.head, block.first);
-    if (own_.finite_keys && !(*own_.finite_keys)(b, kv, keys)) {
-      add_rows_one_by_one(p_, block, keys, dscores(), p_.k, started_, to, dq.row);
+    add_queries(block, keys, used, held.dout, p_.d_v, held.finite_douts, dvalues_from(keys.first));
+    multiply_scores(block, keys, block.masks(keys), values_from(keys.first), p_.d_v, held.douts.data(),
+                    dscores());
+    differentiate(held, keys, masked);
+    add_queries(block, keys, dscores(), held.q, p_.d_k, held.finite_queries, dkeys_from(keys.first));
+    if (own_.finite_keys && !(*own_.finite_keys)(example_, kv_, keys)) {
+      add_rows_one_by_one(p_, block, keys, dscores(), key_rows, p_.d_k, held.started, held.dq);
     } else {
-      multiply_for_queries(block, keys, block.masks(keys), dscores(), p_.k.at(b, kv, keys.first), p_.k.row,
-                           p_.d_k, started_ ? Onto::sums : Onto::nothing, to, dq.row);
+      multiply_for_queries(block, keys, block.masks(keys), dscores(), key_rows, p_.d_k,
+                           held.started ? Onto::sums : Onto::nothing, held.dq);
     }
-    started_ = true;
+    held.started = true;
   }
 
   // out [keys] += tile · rows
-  void add_queries(const QueryBlock<T>& block, const Keys& keys, const T* tile, const HeadRows<const T>& rows,
-                   bool finite, const HeadRows<T>& out) {
-    T* to = out.at(block.example, block.head / p_.group(), keys.first);
-    if (!finite) {
-      if (first_) clear_rows(keys.count(), rows.width, to, out.row);
-      return add_queries_one_by_one(p_, block, keys, tile, rows, out);
+  void add_queries(const QueryBlock<T>& block, const Keys& keys, const T* tile, const Rows<const T>& rows,
+                   std::int64_t columns, bool finite, const Rows<T>& out) {
+    if (finite) {
+      multiply_for_keys(block, keys, block.masks(keys), tile, rows, columns,
+                        first_ ? Onto::zeros : Onto::sums, out);
+    } else {
+      if (first_) clear_rows(keys.count(), columns, out.data, out.step);
+      add_queries_one_by_one(p_, block, keys, tile, rows, columns, out);
     }
-    multiply_for_keys(block, keys, block.masks(keys), tile, rows.at(block.example, block.head, block.first),
-                      rows.row, rows.width, first_ ? Onto::zeros : Onto::sums, to, out.row);
   }
 
   // P ∘ F
@@ -183,13 +215,14 @@ class Backward {
   }
 
   // dz Vᵀ → dT; exactly 0 where P is 0.
-  void differentiate(const QueryBlock<T>& block, const Keys& keys, bool masked) {
+  void differentiate(const HeldBlock<T>& held, const Keys& keys, bool masked) {
+    const QueryBlock<T>& block = *held.block;
     const auto none = broadcast(T{0});
     const auto scale = broadcast(p_.scale);
     const bool capped = p_.softcap > 0;
     const bool keeps = own_.gradients.scores || own_.doffset;
     for (std::int64_t lane = 0; lane < block.lanes; lane += width<T>) {
-      const auto mean = load(mean_.data() + lane);
+      const auto mean = load(held.mean.data() + lane);
       const Keys part = masked ? block.part(keys, lane) : keys;
       if (masked) fill_around(block, keys, part, dscores() + lane, none);
       for (std::int64_t j = part.first - keys.first; j < part.last - keys.first; ++j) {
@@ -235,26 +268,20 @@ class Backward {
     }
   }
 
-  void clear(const QueryBlock<T>& block) {
-    const HeadRows<T> dq = own_.dq_of(group_);
-    for (std::int64_t i = 0; i < block.count; ++i) {
-      clear_rows(1, p_.d_k, dq.at(block.example, block.head, block.first + i), 0);
-    }
-  }
+  T* dscores() { return dscores_.data(); }
 
-  T* dscores() { return weights_gradient_.data(); }
-
-  const Shared<T>& own_;
+  const BackwardProblem<T>& own_;
   const AttentionProblem<T>& p_;
   ScoreTile<T> tile_;
   DropoutTile<T> dropping_;
-  Scratch<T> douts_;             // dz of the block, [d_v, lanes]
-  Scratch<T> weights_gradient_;  // dP, then dS, then dT, [keys, lanes]
+  // Of the group's tiles, rows side by side, where that pays.
+  Scratch<T> dkeys_, dvalues_, keys_, values_;
+  Scratch<T> dscores_;  // dP, then dS, then dT, [keys, lanes]
   Scratch<T> dropped_;
-  std::int64_t group_ = 0;
-  bool first_ = false;  // of the blocks that add to the gradients of a key/value head
-  bool ready_ = false, started_ = false, finite_queries_ = true, finite_douts_ = true;
-  alignas(64) PerQuery<T> lse_, mean_;
+  std::vector<HeldBlock<T>> held_;
+  std::int64_t example_ = 0, kv_ = 0, group_ = 0;
+  bool first_ = false;  // of the blocks that add to the gradients of a key
+  bool copies_ = false;
 };
 
 // Eight pieces of work at least, where there are as many tiles and the work is worth it: a function of the
@@ -279,7 +306,7 @@ void merge(const T* parts, std::int64_t count, std::int64_t step, T* to, std::in
 }
 
 template <class T>
-void merge_queries(const Shared<T>& shared) {
+void merge_queries(const BackwardProblem<T>& shared) {
   const AttentionProblem<T>& p = shared.p;
   const std::int64_t row = p.heads * p.d_k;
   const Cost cost{.bytes = static_cast<double>(shared.key_groups * row) * sizeof(T)};
@@ -298,8 +325,8 @@ void streaming_attention_backward(const AttentionProblem<T>& p, const HeadRows<c
                                   const T* log_sum_exp, const HeadRows<const T>& dout,
                                   const AttentionGradients<T>& gradients) {
   profile::moved<T>(2, p.numbers());
-  Shared<T> shared{p,    OffsetBias<T>(p), QueryBlocks<T>(p), nullptr, out, log_sum_exp,
-                   dout, gradients,        count_groups(p)};
+  BackwardProblem<T> shared{p,    OffsetBias<T>(p), QueryBlocks<T>(p), nullptr, out, log_sum_exp,
+                            dout, gradients,        count_groups(p)};
   if (p.mask.may_block()) shared.finite_keys = std::make_unique<FiniteTiles<T>>(p, p.k);
   const std::int64_t groups = shared.key_groups;
   const std::int64_t step = shared.offset_bias.step;

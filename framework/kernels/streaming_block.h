@@ -34,6 +34,36 @@ struct Keys {
   std::int64_t count() const { return last - first; }
 };
 
+/// Rows of one head, the first belonging to the first key or query that is meant.
+template <class T>
+struct Rows {
+  T* data = nullptr;
+  std::int64_t step = 0;
+  T* at(std::int64_t i) const { return data + i * step; }
+  Rows from(std::int64_t i) const { return {at(i), step}; }
+};
+
+/// Those of a head of an example from row i on.
+template <class T>
+Rows<T> rows_of(const HeadRows<T>& all, std::int64_t b, std::int64_t h, std::int64_t i = 0) {
+  return {all.at(b, h, i), all.row};
+}
+
+template <class T>
+void copy_rows(const Rows<const T>& from, std::int64_t count, std::int64_t columns, const Rows<T>& to) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    for_lanes<T>(columns,
+                 [&](std::int64_t k, auto part) { put(to.at(i) + k, get(from.at(i) + k, part), part); });
+  }
+}
+
+/// Whether copies of a head's rows pay that put them side by side: many queries read them, and whole model
+/// widths from each other they fall into few sets of a cache, where no prefetcher follows them.
+template <class T>
+bool worth_copies(const AttentionProblem<T>& p) {
+  return p.n_q >= 512 && p.n_k >= 512 && p.k.row > p.k.width;
+}
+
 /// A block of queries of one head.
 template <class T>
 struct QueryBlock {
@@ -129,20 +159,16 @@ HEADLAB_INLINE void fill_around(const QueryBlock<T>& block, const Keys& keys, co
   for (std::int64_t j = part.last - keys.first; j < keys.count(); ++j) store(at + j * block.lanes, value);
 }
 
-/// f(keys) for every tile `first_tile`, `first_tile` + `tile_step`, … that some query of the block may see;
-/// keys that none may see are cut off at both ends, which changes no bit.
-template <class T, class F>
-void for_each_tile(const QueryBlock<T>& block, std::int64_t first_tile, std::int64_t tile_step, F&& f) {
-  if (block.lowest >= block.highest) return;
-  std::int64_t tile = block.lowest / attention_keys;
-  tile += ((first_tile - tile) % tile_step + tile_step) % tile_step;
-  for (; tile * attention_keys < block.highest; tile += tile_step) {
-    const Keys keys{std::max(tile * attention_keys, block.lowest),
-                    std::min((tile + 1) * attention_keys, block.highest)};
-    // Those at either end belong to some query.
-    const bool at_an_end = keys.first == block.lowest || keys.last == block.highest;
-    if (at_an_end || block.meets(keys.first, keys.last)) f(keys);
-  }
+/// The keys of a tile, without those at both ends that no query of the block may see, which changes no bit;
+/// none where the block needs nothing of it.
+template <class T>
+Keys keys_of_tile(const QueryBlock<T>& block, std::int64_t tile) {
+  const Keys keys{std::max(tile * attention_keys, block.lowest),
+                  std::min((tile + 1) * attention_keys, block.highest)};
+  if (keys.count() <= 0) return {0, 0};
+  // Those at either end belong to some query.
+  const bool at_an_end = keys.first == block.lowest || keys.last == block.highest;
+  return at_an_end || block.meets(keys.first, keys.last) ? keys : Keys{0, 0};
 }
 
 /// Which tiles of keys or values hold only finite numbers, [batch, kv_heads, tiles].
@@ -174,47 +200,46 @@ class FiniteTiles {
   Array finite_;
 };
 
-/// out [count, columns] += tileᵀ · rows over the tile's keys, where some of the rows are not finite: each
+/// out [count, columns] += tileᵀ · rows of the tile's keys, where some of the rows are not finite: each
 /// query multiplies its own copy, in which keys that it may not see are 0. The same sums in the same order.
 template <class T>
 void add_rows_one_by_one(const AttentionProblem<T>& p, const QueryBlock<T>& block, const Keys& keys,
-                         const T* tile, const HeadRows<const T>& rows, bool accumulate, T* out,
-                         std::int64_t out_row) {
-  const std::int64_t columns = rows.width;
+                         const T* tile, const Rows<const T>& rows, std::int64_t columns, bool accumulate,
+                         const Rows<T>& out) {
   const Scratch<T> copy(keys.count() * columns);
   for (std::int64_t i = 0; i < block.count; ++i) {
     for (std::int64_t j = keys.first; j < keys.last; ++j) {
       T* to = copy.data() + (j - keys.first) * columns;
       if (p.allows(block.example, block.head, block.first + i, j)) {
-        std::copy_n(rows.at(block.example, block.head / p.group(), j), columns, to);
+        std::copy_n(rows.at(j - keys.first), columns, to);
       } else {
         std::fill_n(to, columns, T{0});
       }
     }
     gemm(Transpose::yes, Transpose::no, 1, columns, keys.count(), tile + i, block.lanes, copy.data(), columns,
-         accumulate ? T{1} : T{0}, out + i * out_row, out_row);
+         accumulate ? T{1} : T{0}, out.at(i), out.step);
   }
 }
 
-/// out [keys, columns] += tile · rows over the block's queries, where some of the rows (of queries, or of
+/// out [keys, columns] += tile · rows of the block's queries, where some of the rows (of queries, or of
 /// what comes back to them) are not finite: each key multiplies its own copy, in which queries that may not
 /// see it are 0.
 template <class T>
 void add_queries_one_by_one(const AttentionProblem<T>& p, const QueryBlock<T>& block, const Keys& keys,
-                            const T* tile, const HeadRows<const T>& rows, const HeadRows<T>& out) {
-  const std::int64_t columns = rows.width;
+                            const T* tile, const Rows<const T>& rows, std::int64_t columns,
+                            const Rows<T>& out) {
   const Scratch<T> copy(block.count * columns);
   for (std::int64_t j = keys.first; j < keys.last; ++j) {
     for (std::int64_t i = 0; i < block.count; ++i) {
       T* to = copy.data() + i * columns;
       if (p.allows(block.example, block.head, block.first + i, j)) {
-        std::copy_n(rows.at(block.example, block.head, block.first + i), columns, to);
+        std::copy_n(rows.at(i), columns, to);
       } else {
         std::fill_n(to, columns, T{0});
       }
     }
     gemm(Transpose::no, Transpose::no, 1, columns, block.count, tile + (j - keys.first) * block.lanes,
-         block.lanes, copy.data(), columns, T{1}, out.at(block.example, block.head / p.group(), j), out.row);
+         block.lanes, copy.data(), columns, T{1}, out.at(j - keys.first), out.step);
   }
 }
 

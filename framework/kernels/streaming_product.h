@@ -16,8 +16,8 @@ namespace headlab::kernels::detail {
 /// What the sums of a product are added to: nothing, zeros (which makes −0 to 0), or what is there already.
 enum class Onto { nothing, zeros, sums };
 
-/// C[m,n] = A·B in the order of gemm, straight through its tiles: operands of a few kilobytes are in a cache
-/// and not worth packing, and gemm's preparations would take as long as the product.
+/// C[m,n] = A·B in the order of gemm, straight through its tiles: operands of a few kilobytes
+/// are in a cache and not worth packing, and gemm's preparations would take as long as the product.
 inline void multiply_small(LayoutA layout, std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
                            std::int64_t a_step, const float* b, std::int64_t b_step, Onto onto, float* c,
                            std::int64_t c_step) {
@@ -94,12 +94,12 @@ constexpr bool skips = width<T> > 1;
 
 /// tile [keys, lanes] = rows [keys, depth] · columns [depth, lanes]; of blocked keys perhaps left as it was.
 template <class T>
-void multiply_scores(const QueryBlock<T>& block, const Keys& keys, bool masked, const T* rows,
-                     std::int64_t row, std::int64_t depth, const T* columns, T* tile) {
+void multiply_scores(const QueryBlock<T>& block, const Keys& keys, bool masked, const Rows<const T>& rows,
+                     std::int64_t depth, const T* columns, T* tile) {
   const auto part_of = [&](const Keys& part, std::int64_t lane, std::int64_t count) {
     if (part.count() <= 0) return;
     const std::int64_t at = part.first - keys.first;
-    multiply_block(Transpose::no, part.count(), count, depth, rows + at * row, row, columns + lane,
+    multiply_block(Transpose::no, part.count(), count, depth, rows.at(at), rows.step, columns + lane,
                    block.lanes, Onto::nothing, tile + at * block.lanes + lane, block.lanes);
   };
   if (!skips<T> || !masked) return part_of(keys, 0, block.lanes);
@@ -117,12 +117,11 @@ void multiply_scores(const QueryBlock<T>& block, const Keys& keys, bool masked, 
 /// out [queries, columns] = tileᵀ · rows [keys, columns].
 template <class T>
 void multiply_for_queries(const QueryBlock<T>& block, const Keys& keys, bool masked, const T* tile,
-                          const T* rows, std::int64_t row, std::int64_t columns, Onto onto, T* out,
-                          std::int64_t out_row) {
+                          const Rows<const T>& rows, std::int64_t columns, Onto onto, const Rows<T>& out) {
   const auto part_of = [&](const Keys& part, std::int64_t lane, std::int64_t count) {
     const std::int64_t at = part.first - keys.first;
     multiply_block(Transpose::yes, count, columns, part.count(), tile + at * block.lanes + lane, block.lanes,
-                   rows + at * row, row, onto, out + lane * out_row, out_row);
+                   rows.at(at), rows.step, onto, out.at(lane), out.step);
   };
   if (!skips<T> || !masked) return part_of(keys, 0, block.count);
   for (std::int64_t lane = 0, end = 0; lane < block.count; lane = end) {
@@ -133,7 +132,7 @@ void multiply_for_queries(const QueryBlock<T>& block, const Keys& keys, bool mas
     if (own.count() > 0) {
       part_of(own, lane, end - lane);
     } else if (onto != Onto::sums) {
-      clear_rows(end - lane, columns, out + lane * out_row, out_row);
+      clear_rows(end - lane, columns, out.at(lane), out.step);
     }
   }
 }
@@ -141,11 +140,10 @@ void multiply_for_queries(const QueryBlock<T>& block, const Keys& keys, bool mas
 /// out [keys, columns] = tile · rows [queries, columns].
 template <class T>
 void multiply_for_keys(const QueryBlock<T>& block, const Keys& keys, bool masked, const T* tile,
-                       const T* rows, std::int64_t row, std::int64_t columns, Onto onto, T* out,
-                       std::int64_t out_row) {
+                       const Rows<const T>& rows, std::int64_t columns, Onto onto, const Rows<T>& out) {
   const auto part_of = [&](std::int64_t first, std::int64_t last, std::int64_t from, std::int64_t to) {
     multiply_block(Transpose::no, last - first, columns, to - from, tile + first * block.lanes + from,
-                   block.lanes, rows + from * row, row, onto, out + first * out_row, out_row);
+                   block.lanes, rows.at(from), rows.step, onto, out.at(first), out.step);
   };
   if (!skips<T> || !masked) return part_of(0, keys.count(), 0, block.count);
   // Queries from the first to the last vector that needs one of some keys.
@@ -170,7 +168,7 @@ void multiply_for_keys(const QueryBlock<T>& block, const Keys& keys, bool masked
     if (queries.count() > 0) {
       part_of(first, last, queries.first, queries.last);
     } else if (onto != Onto::sums) {
-      clear_rows(last - first, columns, out + first * out_row, out_row);
+      clear_rows(last - first, columns, out.at(first), out.step);
     }
   }
 }

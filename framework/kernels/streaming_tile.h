@@ -9,23 +9,37 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <utility>
 
 #include "framework/kernels/streaming_product.h"
 
 namespace headlab::kernels::detail {
 
-/// columns [columns, lanes] = rows [count, columns] transposed; lanes past `count` hold finite nonsense.
+/// Vectors of a whole block of queries.
 template <class T>
-void transpose_block(const T* rows, std::int64_t row, std::int64_t count, std::int64_t columns, T* to,
+constexpr int vectors = static_cast<int>(attention_queries / width<T>);
+
+/// make(lane) for each of them.
+template <class T, class Make>
+HEADLAB_INLINE auto each_vector(const Make& make) {
+  return [&]<int... i>(std::integer_sequence<int, i...>) __attribute__((always_inline)) {
+    return std::array{make(i * width<T>)...};
+  }
+  (std::make_integer_sequence<int, vectors<T>>{});
+}
+
+/// to [columns, lanes] = rows [count, columns] transposed; lanes past `count` hold finite nonsense.
+template <class T>
+void transpose_block(const Rows<const T>& rows, std::int64_t count, std::int64_t columns, T* to,
                      std::int64_t to_step) {
   if (count < to_step) std::fill_n(to, columns * to_step, T{0});
   if constexpr (std::is_same_v<T, float>) {
     for (std::int64_t i = 0; i < count; i += transpose_rows) {
-      transpose(rows + i * row, row, std::min(transpose_rows, count - i), columns, to + i, to_step);
+      transpose(rows.at(i), rows.step, std::min(transpose_rows, count - i), columns, to + i, to_step);
     }
   } else {
     for (std::int64_t c = 0; c < columns; ++c) {
-      for (std::int64_t i = 0; i < count; ++i) to[c * to_step + i] = rows[i * row + c];
+      for (std::int64_t i = 0; i < count; ++i) to[c * to_step + i] = rows.at(i)[c];
     }
   }
 }
@@ -56,53 +70,55 @@ template <class T>
 class ScoreTile {
  public:
   explicit ScoreTile(const AttentionProblem<T>& p, const OffsetBias<T>& offset_bias)
-      : problem_(p),
-        offset_bias_(offset_bias),
-        queries_(p.d_k * attention_queries),
-        scores_(attention_keys * attention_queries) {
+      : problem_(p), offset_bias_(offset_bias), scores_(attention_keys * attention_queries) {
     if (p.softcap > 0) slopes_ = Scratch<T>(attention_keys * attention_queries);
     if (p.mask.bias || p.mask.allow) addend_ = Scratch<T>(attention_keys * attention_queries);
-  }
-
-  void take(const QueryBlock<T>& block) {
-    block_ = &block;
-    transpose_block(problem_.q.at(block.example, block.head, block.first), problem_.q.row, block.count,
-                    problem_.d_k, queries_.data(), block.lanes);
   }
 
   /// Computes scale·k·q, softcap, biases, −∞ where blocked, and passes every vector of scores through
   /// `down(lane)`, an object made for each vector of queries: value(key, score) is what the tile [keys,
   /// lanes] keeps, keys ascending; outside() is what it holds of keys that the vector's queries may not see;
   /// done() is called at the end. Returns whether any may be blocked.
+  /// queries: the block's, [d_k, lanes]; rows: those of the keys.
   template <class Down>
-  bool fill(const Keys& keys, const Down& down) {
-    const QueryBlock<T>& block = *block_;
+  bool fill(const QueryBlock<T>& block, const Keys& keys, const T* queries, const Rows<const T>& rows,
+            const Down& down) {
     const AttentionProblem<T>& p = problem_;
     const bool masked = block.masks(keys);
-    multiply_scores(block, keys, masked, p.k.at(block.example, block.head / p.group(), keys.first), p.k.row,
-                    p.d_k, queries_.data(), scores());
-    if (addend_) gather_addend(keys);
+    multiply_scores(block, keys, masked, rows, p.d_k, queries, scores());
+    if (addend_) gather_addend(block, keys);
     if (addend_ || p.softcap > 0 || p.offset_bias || p.mask.valid) {
-      finish<true, true>(keys, down);
+      finish<true, true>(block, keys, down);
       return true;
     }
-    masked ? finish<true, false>(keys, down) : finish<false, false>(keys, down);
+    masked ? finish<true, false>(block, keys, down) : finish<false, false>(block, keys, down);
     return masked;
   }
 
-  /// The block's queries, [d_k, lanes].
-  const T* queries() const { return queries_.data(); }
   T* scores() { return scores_.data(); }
   /// d softcap·tanh(s/softcap) / ds
   const T* slopes() const { return slopes_.data(); }
 
  private:
   template <bool masked, bool special, class Down>
-  void finish(const Keys& keys, const Down& down) {
-    const QueryBlock<T>& block = *block_;
+  void finish(const QueryBlock<T>& block, const Keys& keys, const Down& down) {
     const AttentionProblem<T>& p = problem_;
     const auto scale = broadcast(p.scale);
     const auto minus_infinity_ = broadcast(blocked_score<T>);
+    if constexpr (!masked && !special && skips<T>) {
+      if (block.lanes == attention_queries) {  // chains side by side, along the rows of the tile
+        auto passes = each_vector<T>(down);
+        T* at = scores();
+        for (std::int64_t j = keys.first; j < keys.last; ++j) {
+          unrolled<vectors<T>>([&](auto i) __attribute__((always_inline)) {
+            store(at, passes[i].value(j, load(at) * scale));
+            at += width<T>;
+          });
+        }
+        for (auto& pass : passes) pass.done();
+        return;
+      }
+    }
     const T* offset = nullptr;  // of key 0 and the block's first query
     if (special && p.offset_bias) {
       offset = offset_bias_.reversed.template data<T>() + block.head * offset_bias_.step + offset_bias_.zero +
@@ -142,8 +158,7 @@ class ScoreTile {
   }
 
   // Biases and boolean masks lie query by query.
-  void gather_addend(const Keys& keys) {
-    const QueryBlock<T>& block = *block_;
+  void gather_addend(const QueryBlock<T>& block, const Keys& keys) {
     const AllowedKeys<T>& mask = problem_.mask;
     T* addend = addend_.data();
     if (block.count < block.lanes) std::fill_n(addend, keys.count() * block.lanes, T{0});
@@ -162,8 +177,7 @@ class ScoreTile {
 
   const AttentionProblem<T>& problem_;
   const OffsetBias<T>& offset_bias_;
-  const QueryBlock<T>* block_ = nullptr;
-  Scratch<T> queries_, scores_, slopes_, addend_;
+  Scratch<T> scores_, slopes_, addend_;
 };
 
 /// Factors of dropout of a tile, [keys, lanes]: 0 or 1/(1 − p).
