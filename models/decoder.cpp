@@ -34,13 +34,21 @@ Tensor Decoder::operator()(std::span<const Array> streams, const Array& valid) {
   return run(streams, valid, nullptr);
 }
 
+Mask Decoder::mask_of(const Array& valid) const {
+  const Mask mask = needs().causal ? Mask::causal() : Mask();
+  return valid ? mask & Mask::valid_keys(valid) : mask;
+}
+
+Tensor Decoder::read_out(const Tensor& x) {
+  return readout(x, needs().tied_readout ? embed->last_table().weight.tensor() : Tensor());
+}
+
 Tensor Decoder::run(std::span<const Array> streams, const Array& valid, TextCache* cache) {
-  Mask mask = needs().causal ? Mask::causal() : Mask();
-  if (valid) mask = mask & Mask::valid_keys(valid);
+  const Mask mask = mask_of(valid);
   Tensor x = embed(streams, cache ? cache->length() : 0);  // [B, T, d_model]
   for (std::size_t i = 0; i < blocks.size(); ++i)
     x = blocks[i](x, mask, {}, cache ? &cache->layers[i] : nullptr);
-  return readout(x, needs().tied_readout ? embed->last_table().weight.tensor() : Tensor());
+  return read_out(x);
 }
 
 Tensor Decoder::next_logits(const Batch& more, TextCache& cache) {
@@ -55,6 +63,25 @@ Tensor Decoder::next_logits(const Batch& more, TextCache& cache) {
   }
   check(!more.valid, "Decoder", "padding cannot go on from a cache");
   return run(more.inputs, {}, &cache);
+}
+
+std::int64_t Decoder::stage_of(const HeadLayer& layer) {
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    if (&*blocks[i].attn == &layer) return 2 * static_cast<std::int64_t>(i);
+  }
+  fail("Decoder", "a layer of another model");
+}
+
+Staged::State Decoder::begin(const Batch& batch) { return {embed(batch.inputs)}; }
+
+Staged::State Decoder::run_stage(std::int64_t stage, const Batch& batch, State state) {
+  TransformerBlock& block = blocks[static_cast<std::size_t>(stage / 2)];
+  const Tensor x = state.back();
+  if (stage % 2 == 0) {
+    const Tensor z = block.attend(x, mask_of(batch.valid));
+    return {z, x};
+  }
+  return {block.feed(block.after_attention(x, state.front()))};
 }
 
 Tensor Decoder::logits(const Batch& batch) { return (*this)(batch.inputs, batch.valid); }

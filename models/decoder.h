@@ -2,11 +2,12 @@
 #pragma once
 
 #include "framework/train/model.h"
+#include "framework/train/staged.h"
 #include "models/parts.h"
 
 namespace headlab {
 
-class Decoder : public Model {
+class Decoder : public Model, public Staged {
  public:
   /// Errors: needs of another architecture; sizes that the layers refuse; a tied read-out of another width
   /// than the table.
@@ -20,11 +21,19 @@ class Decoder : public Model {
   /// One i64 array [B, T] a stream, or patches → [B, T, logits]. valid: u8 [B, T], keys that are real.
   Tensor operator()(std::span<const Array> streams, const Array& valid = {});
 
+  /// Two a block: up to the contexts, and the rest.
+  std::int64_t stages() const override { return 2 * needs().layers; }
+  std::int64_t stage_of(const HeadLayer& layer) override;
+  State begin(const Batch& batch) override;
+  State run_stage(std::int64_t stage, const Batch& batch, State state) override;
+  Tensor read_out(const Tensor& x) override;
+
   Child<InputEmbedding> embed;
   ModuleList<TransformerBlock> blocks;
   Child<Readout> readout;
 
  private:
+  Mask mask_of(const Array& valid) const;
   Tensor run(std::span<const Array> streams, const Array& valid, TextCache* cache);
 };
 

@@ -60,4 +60,50 @@ Tensor EncoderDecoder::logits(const Batch& batch) {
   return decode(batch.inputs[1], memory, batch.source_valid);
 }
 
+std::int64_t EncoderDecoder::stage_of(const HeadLayer& layer) {
+  const std::int64_t layers = needs().layers;
+  for (std::int64_t i = 0; i < layers; ++i) {
+    const auto index = static_cast<std::size_t>(i);
+    if (&*encoder[index].attn == &layer) return 2 * i;
+    if (&*decoder[index].attn == &layer) return 2 * layers + 3 * i;
+    if (&**decoder[index].cross == &layer) return 2 * layers + 3 * i + 1;
+  }
+  fail("EncoderDecoder", "a layer of another model");
+}
+
+Staged::State EncoderDecoder::begin(const Batch& batch) {
+  check(batch.inputs.size() == 2, "EncoderDecoder", "a batch has {} inputs, needs source and target",
+        batch.inputs.size());
+  return {source(std::span(batch.inputs.data(), 1))};
+}
+
+// In the encoder {contexts, x} and {x}; in the decoder {memory, contexts, y} and {memory, y}.
+Staged::State EncoderDecoder::run_stage(std::int64_t stage, const Batch& batch, State state) {
+  const std::int64_t encoding = 2 * needs().layers;
+  const Tensor x = state.back();
+  if (stage < encoding) {
+    TransformerBlock& block = encoder[static_cast<std::size_t>(stage / 2)];
+    if (stage % 2 == 0) {
+      const Tensor z = block.attend(x, of_valid(batch.source_valid));
+      return {z, x};
+    }
+    const Tensor y = block.feed(block.after_attention(x, state.front()));
+    if (stage + 1 < encoding) return {y};
+    const Tensor memory = encoder_norm(y);
+    return {memory, target(std::span(batch.inputs).subspan(1, 1))};
+  }
+  TransformerBlock& block = decoder[static_cast<std::size_t>((stage - encoding) / 3)];
+  const TransformerBlock::Memory memory{.value = state[0], .mask = of_valid(batch.source_valid)};
+  if ((stage - encoding) % 3 == 0) {
+    const Tensor z = block.attend(x, Mask::causal());
+    return {memory.value, z, x};
+  }
+  if ((stage - encoding) % 3 == 1) {
+    const Tensor y = block.after_attention(x, state[1]);
+    const Tensor z = block.attend_cross(y, memory);
+    return {memory.value, z, y};
+  }
+  return {memory.value, block.feed(block.after_cross(x, state[1]))};
+}
+
 }  // namespace headlab

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "framework/command/head_list.h"
 #include "framework/command/inspect_text.h"
 #include "framework/command/subcommands.h"
 #include "framework/core/check.h"
@@ -37,18 +38,6 @@ CommandLine declare(Options& o) {
                "the best");
 }
 
-HeadId parse_head(const std::string& text) {
-  const std::size_t point = text.find('.');
-  if (point == std::string::npos) {
-    throw UsageError(fmt::format("--head: '{}' is not LAYER.HEAD, such as 0.3", printable(text)));
-  }
-  return as_usage([&] {
-    constexpr WholeRange range{0, 1'000'000};
-    return HeadId{parse_whole("--head: layer", text.substr(0, point), range),
-                  parse_whole("--head: head", text.substr(point + 1), range)};
-  });
-}
-
 /// Knock-outs run half of the held-out set once for every head; of a large model over a text that is too long
 /// to wait for.
 InspectedHeads inspected(const LoadedRun& run, HeadAnalysis analysis) {
@@ -74,7 +63,7 @@ int inspect_command(const Session& session) {
   CommandLine line = declare(o);
   if (!ready(line, session, o.common)) return 0;
   std::optional<HeadId> head;
-  if (o.head) head = parse_head(*o.head);
+  if (o.head) head = parse_head("--head", *o.head);
   if (!head && o.example != 0) throw UsageError("--example: goes with --head");
 
   const ChosenRun chosen = pick_run(*o.run);

@@ -21,32 +21,6 @@ double mean_of(const std::vector<double>& values) {
   return values.empty() ? 0 : sum / static_cast<double>(values.size());
 }
 
-// Paired t: mean of the differences over its standard error, n − 1 degrees of freedom.
-std::optional<double> paired_t(const std::vector<double>& differences) {
-  if (differences.size() < fewest_sequences_to_test) return std::nullopt;
-  const auto n = static_cast<double>(differences.size());
-  const double mean = mean_of(differences);
-  double squares = 0;
-  for (const double difference : differences) squares += (difference - mean) * (difference - mean);
-  if (!(squares > 0)) return std::nullopt;
-  return student_t_two_sided(mean / std::sqrt(squares / (n - 1) / n), n - 1);
-}
-
-KnockoutLoss loss_of(HeadId id, const Answers& intact, const Answers& without, Accuracy kind) {
-  KnockoutLoss loss;
-  loss.head = id;
-  loss.accuracy = intact.accuracy(kind) - without.accuracy(kind);
-  for (std::size_t r = 0; r < without.readouts.size(); ++r) {
-    loss.readouts.push_back(intact.readouts[r] - without.readouts[r]);
-  }
-  std::vector<double> differences;
-  for (std::size_t i = 0; i < without.sequence_losses.size(); ++i) {
-    differences.push_back(without.sequence_losses[i] - intact.sequence_losses[i]);
-  }
-  loss.loss = mean_of(differences);
-  loss.p = paired_t(differences);
-  return loss;
-}
 }  // namespace
 
 Knockout::Knockout(Model& model, std::span<const HeadId> heads) {
@@ -63,30 +37,65 @@ Knockout::Knockout(Model& model, std::span<const HeadId> heads) {
   }
 }
 
+KnockoutLoss loss_between(const Answers& intact, const Answers& without, Accuracy kind) {
+  KnockoutLoss loss;
+  loss.accuracy = intact.accuracy(kind) - without.accuracy(kind);
+  for (std::size_t r = 0; r < without.readouts.size(); ++r) {
+    loss.readouts.push_back(intact.readouts[r] - without.readouts[r]);
+  }
+  for (std::size_t k = 0; k < without.kinds.size(); ++k) {
+    loss.kinds.push_back(intact.kinds[k] - without.kinds[k]);
+  }
+  std::vector<double> differences;
+  for (std::size_t i = 0; i < without.sequence_losses.size(); ++i) {
+    differences.push_back(without.sequence_losses[i] - intact.sequence_losses[i]);
+  }
+  loss.loss = mean_of(differences);
+  if (differences.size() < 2) return loss;
+  // Paired t: mean of the differences over its standard error, n − 1 degrees of freedom.
+  const auto n = static_cast<double>(differences.size());
+  double squares = 0;
+  for (const double difference : differences) squares += (difference - loss.loss) * (difference - loss.loss);
+  const double error = std::sqrt(squares / (n - 1) / n);
+  loss.interval = student_t_quantile(0.975, n - 1) * error;
+  if (differences.size() >= fewest_sequences_to_test && error > 0) {
+    loss.p = student_t_two_sided(loss.loss / error, n - 1);
+  }
+  return loss;
+}
+
+void correct_for_number(std::vector<KnockoutLoss>& losses, const Answers& intact) {
+  std::vector<std::optional<double>> p_values;
+  for (const KnockoutLoss& loss : losses) p_values.push_back(loss.p);
+  const std::vector<std::optional<double>> adjusted = holm(p_values);
+  const double least = 0.01 * mean_of(intact.sequence_losses);
+  for (std::size_t i = 0; i < adjusted.size(); ++i) {
+    losses[i].adjusted_p = adjusted[i];
+    losses[i].matters = adjusted[i] && *adjusted[i] < 0.05 && std::abs(losses[i].loss) >= least;
+  }
+}
+
 Answers answers_without(Model& model, const Task& task, std::uint64_t seed, std::span<const HeadId> heads,
                         const KnockoutOptions& options) {
-  const Knockout knockout(model, heads);
-  return answers(model, task, seed, options.part, options.batch_size);
+  const HeadList set(heads.begin(), heads.end());
+  return answers_without_each(model, task, seed, std::span(&set, 1), options).answers.front();
 }
 
 KnockoutMatrix knockout_matrix(Model& model, const Task& task, std::uint64_t seed,
                                const KnockoutOptions& options) {
+  const std::vector<HeadId> heads = all_heads(model);
+  std::vector<HeadList> sets{{}};
+  for (const HeadId id : heads) sets.push_back({id});
   KnockoutMatrix matrix;
   matrix.answers = task.answer_names();
-  matrix.intact = answers(model, task, seed, options.part, options.batch_size);
-  for (const HeadId id : all_heads(model)) {
-    const Answers without = answers_without(model, task, seed, std::span(&id, 1), options);
-    matrix.heads.push_back(loss_of(id, matrix.intact, without, task.accuracy()));
+  matrix.runs = answers_without_each(model, task, seed, sets, options);
+  matrix.intact = matrix.runs.answers.front();
+  for (std::size_t i = 0; i < heads.size(); ++i) {
+    matrix.heads.push_back(loss_between(matrix.intact, matrix.runs.answers[i + 1], task.accuracy()));
+    matrix.heads.back().head = heads[i];
   }
-  std::vector<std::optional<double>> p_values;
-  for (const KnockoutLoss& head : matrix.heads) p_values.push_back(head.p);
-  const std::vector<std::optional<double>> adjusted = holm(p_values);
-  const double least = 0.01 * mean_of(matrix.intact.sequence_losses);
-  for (std::size_t i = 0; i < adjusted.size(); ++i) {
-    KnockoutLoss& head = matrix.heads[i];
-    head.adjusted_p = adjusted[i];
-    head.matters = head.adjusted_p && *head.adjusted_p < 0.05 && std::abs(head.loss) >= least;
-  }
+  matrix.runs.answers.clear();
+  correct_for_number(matrix.heads, matrix.intact);
   return matrix;
 }
 

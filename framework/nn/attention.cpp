@@ -217,17 +217,26 @@ AttentionOptions MultiHeadAttention::attention_options(const Call& call, std::in
   return a;
 }
 
-MultiHeadAttention::Result MultiHeadAttention::finish(AttentionResult result, const Call& call) {
+AttentionResult MultiHeadAttention::keep_telemetry(AttentionResult result) {
   if (telemetry_options()) set_telemetry(std::move(result.telemetry));
-  Tensor z = sites.z(result.out);
-  if (gate()) z = head_gate(z, gate(), options_.heads);
-  if (out) z = (*out)(z);
-  z = sites.out(z);
-  if (!call.weights) return {z, Tensor()};
-  return {z, call.average_weights ? mean(result.weights, {1}) : result.weights};
+  return result;
 }
 
-MultiHeadAttention::Result MultiHeadAttention::attend(Tensor q, Tensor k, Tensor v, const Call& call) {
+Tensor MultiHeadAttention::combine(const Tensor& contexts) {
+  Tensor z = sites.z(contexts);
+  if (gate()) z = head_gate(z, gate(), options_.heads);
+  if (out) z = (*out)(z);
+  return sites.out(z);
+}
+
+MultiHeadAttention::Result MultiHeadAttention::finish(AttentionResult attended, const Call& call) {
+  const AttentionResult result = keep_telemetry(std::move(attended));
+  const Tensor combined = combine(result.out);
+  if (!call.weights) return {combined, Tensor()};
+  return {combined, call.average_weights ? mean(result.weights, {1}) : result.weights};
+}
+
+AttentionResult MultiHeadAttention::attend_projected(Tensor q, Tensor k, Tensor v, const Call& call) {
   const Options& o = options_;
   const std::int64_t before = call.cache ? call.cache->length() : 0;
   q = sites.q(turned(normed(q, o.heads, true), o.heads, before));
@@ -240,7 +249,7 @@ MultiHeadAttention::Result MultiHeadAttention::attend(Tensor q, Tensor k, Tensor
     v = call.cache->values();
   }
   const AttentionOptions options = attention_options(call, q.dim(1), k.dim(1), q.dtype());
-  if (why_composite(call).empty()) return finish(attention(q, k, v, options), call);
+  if (why_composite(call).empty()) return attention(q, k, v, options);
   composite::AttentionInside inside;
   inside.score = o.score;
   if (relative_keys) {
@@ -248,11 +257,15 @@ MultiHeadAttention::Result MultiHeadAttention::attend(Tensor q, Tensor k, Tensor
   }
   if (sites.scores.active()) inside.scores = [this](const Tensor& x) { return sites.scores(x); };
   if (sites.pattern.active()) inside.pattern = [this](const Tensor& x) { return sites.pattern(x); };
-  return finish(composite::attention(q, k, v, options, inside), call);
+  return composite::attention(q, k, v, options, inside);
 }
 
-MultiHeadAttention::Result MultiHeadAttention::operator()(const Tensor& given, const Call& call) {
+MultiHeadAttention::Result MultiHeadAttention::operator()(const Tensor& x, const Call& call) {
   const profile::LayerScope scope(*this);  // blocks call it past Child, with braces
+  return finish(attend(x, call), call);
+}
+
+AttentionResult MultiHeadAttention::attend(const Tensor& given, const Call& call) {
   const Options& o = options_;
   check(given.rank() == 3 && given.dim(2) == o.d_model, "attention", "needs x [batch, tokens, {}], not {}",
         o.d_model, given.shape());
@@ -266,12 +279,17 @@ MultiHeadAttention::Result MultiHeadAttention::operator()(const Tensor& given, c
   const Tensor qkv = linear(x, *qkv_weight, qkv_bias ? qkv_bias->tensor() : Tensor());
   // Queries and keys lie first in a row, so one call turns both.
   const Tensor positioned = turned(qkv, o.heads + o.kv_heads, 0);
-  return finish(attention(positioned, attention_options(call, x.dim(1), x.dim(1), x.dtype())), call);
+  return attention(positioned, attention_options(call, x.dim(1), x.dim(1), x.dtype()));
 }
 
 MultiHeadAttention::Result MultiHeadAttention::operator()(const Tensor& query, const Tensor& key,
                                                           const Tensor& value, const Call& call) {
   const profile::LayerScope scope(*this);
+  return finish(attend(query, key, value, call), call);
+}
+
+AttentionResult MultiHeadAttention::attend(const Tensor& query, const Tensor& key, const Tensor& value,
+                                           const Call& call) {
   const Options& o = options_;
   check(query.rank() == 3 && query.dim(2) == o.d_model && key.rank() == 3 && key.dim(2) == o.kdim &&
             value.rank() == 3 && value.dim(2) == o.vdim,
@@ -283,15 +301,15 @@ MultiHeadAttention::Result MultiHeadAttention::operator()(const Tensor& query, c
                  call);
 }
 
-MultiHeadAttention::Result MultiHeadAttention::project(const Tensor& query, const Tensor& key,
-                                                       const Tensor& value, const Call& call) {
+AttentionResult MultiHeadAttention::project(const Tensor& query, const Tensor& key, const Tensor& value,
+                                            const Call& call) {
   const Projection to_q = q_proj();
   const Projection to_k = k_proj();
   const Projection to_v = v_proj();
   const Tensor q = linear(query, to_q.weight, to_q.bias);
   const Tensor k = linear(key, to_k.weight, to_k.bias);
   const Tensor v = linear(value, to_v.weight, to_v.bias);
-  return attend(q, k, v, call);
+  return attend_projected(q, k, v, call);
 }
 
 }  // namespace headlab

@@ -93,6 +93,14 @@ class MultiHeadAttention : public Module, public HeadLayer {
     return (*this)(query, key, value, Call{});
   }
 
+  /// The two halves of a call without weights: the heads' contexts [B, n_q, heads·d_v], and what comes of
+  /// them, from sites.z and the gate on. Together they give the bits of a call.
+  Tensor contexts(const Tensor& x, const Call& call) { return keep_telemetry(attend(x, call)).out; }
+  Tensor contexts(const Tensor& query, const Tensor& key, const Tensor& value, const Call& call) {
+    return keep_telemetry(attend(query, key, value, call)).out;
+  }
+  Tensor combine(const Tensor& contexts);
+
   std::int64_t heads() const override { return options_.heads; }
   std::int64_t head_size() const override { return options_.d_v; }
   Module& module() override { return *this; }
@@ -130,8 +138,11 @@ class MultiHeadAttention : public Module, public HeadLayer {
   bool packs(const Call& call) const;
   std::string why_composite(const Call& call) const;
   AttentionOptions attention_options(const Call& call, std::int64_t n_q, std::int64_t n_k, DType dtype);
-  Result project(const Tensor& query, const Tensor& key, const Tensor& value, const Call& call);
-  Result attend(Tensor q, Tensor k, Tensor v, const Call& call);
+  AttentionResult attend(const Tensor& x, const Call& call);
+  AttentionResult attend(const Tensor& query, const Tensor& key, const Tensor& value, const Call& call);
+  AttentionResult project(const Tensor& query, const Tensor& key, const Tensor& value, const Call& call);
+  AttentionResult attend_projected(Tensor q, Tensor k, Tensor v, const Call& call);
+  AttentionResult keep_telemetry(AttentionResult result);
   Result finish(AttentionResult result, const Call& call);
 
   Options options_;

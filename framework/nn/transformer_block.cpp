@@ -55,8 +55,34 @@ Tensor TransformerBlock::operator()(const Tensor& x, const Mask& mask, const Mem
       return dropout_((**cross)(in, memory.value, memory.value, {.mask = memory.mask}).out);
     });
   }
-  if (mlp) y = residual(y, order_, *norm_mlp, [&](const Tensor& in) { return (*mlp)(in); });
-  return y;
+  return feed(y);
+}
+
+Tensor TransformerBlock::feed(const Tensor& x) {
+  if (!mlp) return x;
+  return residual(x, order_, *norm_mlp, [&](const Tensor& in) { return (*mlp)(in); });
+}
+
+Tensor TransformerBlock::attend(const Tensor& x, const Mask& mask) {
+  return attn->contexts(order_ == Order::pre ? norm_attn(x) : x, {.mask = mask});
+}
+
+Tensor TransformerBlock::after_attention(const Tensor& x, const Tensor& contexts) {
+  const Tensor change = dropout_(attn->combine(contexts));
+  const Tensor y = add(x, change);
+  return order_ == Order::pre ? y : norm_attn(y);
+}
+
+Tensor TransformerBlock::attend_cross(const Tensor& x, const Memory& memory) {
+  check(cross && memory.value, "TransformerBlock", "cross attention needs a memory");
+  const Tensor query = order_ == Order::pre ? (*norm_cross)(x) : x;
+  return (*cross)->contexts(query, memory.value, memory.value, {.mask = memory.mask});
+}
+
+Tensor TransformerBlock::after_cross(const Tensor& x, const Tensor& contexts) {
+  const Tensor change = dropout_((*cross)->combine(contexts));
+  const Tensor y = add(x, change);
+  return order_ == Order::pre ? y : (*norm_cross)(y);
 }
 
 }  // namespace headlab

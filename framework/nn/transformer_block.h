@@ -35,6 +35,15 @@ class TransformerBlock : public Module {
   Tensor operator()(const Tensor& x, const Mask& mask, const Memory& memory, KeyValueCache* cache = nullptr);
   Tensor operator()(const Tensor& x, const Mask& mask) { return (*this)(x, mask, Memory{}); }
 
+  /// The same in parts, each ending where heads' contexts are ready, for whoever changes them many times:
+  /// z = attend(x, mask); y = after_attention(x, z); with cross attention zc = attend_cross(y, memory),
+  /// y = after_cross(y, zc); and feed(y) at the end. Together they give the bits of a call.
+  Tensor attend(const Tensor& x, const Mask& mask);
+  Tensor after_attention(const Tensor& x, const Tensor& contexts);
+  Tensor attend_cross(const Tensor& x, const Memory& memory);
+  Tensor after_cross(const Tensor& x, const Tensor& contexts);
+  Tensor feed(const Tensor& x);
+
   Child<LayerNorm> norm_attn;
   Child<MultiHeadAttention> attn;
   std::optional<Child<LayerNorm>> norm_cross;
