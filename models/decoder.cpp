@@ -65,6 +65,13 @@ Tensor Decoder::next_logits(const Batch& more, TextCache& cache) {
   return run(more.inputs, {}, &cache);
 }
 
+std::optional<Model::TokenMaps> Decoder::token_maps() {
+  if (needs().streams.empty() || needs().readouts.size() != 1) return {};
+  if (needs().logits() != needs().streams.back().vocabulary) return {};
+  const Array table = embed->last_table().weight.tensor().value();
+  return TokenMaps{table, readout->linear ? (*readout->linear)->weight.tensor().value() : table};
+}
+
 std::int64_t Decoder::stage_of(const HeadLayer& layer) {
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     if (&*blocks[i].attn == &layer) return 2 * static_cast<std::int64_t>(i);

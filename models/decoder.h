@@ -18,6 +18,8 @@ class Decoder : public Model, public Staged {
   bool continues() const override {
     return needs().causal && !needs().smeared_keys && needs().patch_width == 0;
   }
+  /// With one read-out of as many classes as the last stream has tokens.
+  std::optional<TokenMaps> token_maps() override;
   /// One i64 array [B, T] a stream, or patches → [B, T, logits]. valid: u8 [B, T], keys that are real.
   Tensor operator()(std::span<const Array> streams, const Array& valid = {});
 

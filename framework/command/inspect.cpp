@@ -31,27 +31,49 @@ CommandLine declare(Options& o) {
       .whole("--example", o.example, {0, 1'000'000'000}, "which held-out example to draw; with --head");
   o.common.add_threads(line);
   o.common.add_json(line);
-  return line.example("headlab inspect runs/offsets", "a table: how sharp, at which offset, for which target")
+  return line
+      .example("headlab inspect runs/offsets", "how sharp each head is, where it looks, which role it has")
       .example("headlab inspect runs/offsets --head 0.3 --example 2", "one attention map")
       .example("headlab inspect sweeps/offsets",
-               "the median run of the smallest head count that does as well as "
-               "the best");
+               "the typical run of the fewest heads that do as well as the best; roles over its seeds");
 }
 
 /// Knock-outs run half of the held-out set once for every head; of a large model over a text that is too long
 /// to wait for.
-InspectedHeads inspected(const LoadedRun& run, HeadAnalysis analysis) {
+void add_knockout(const LoadedRun& run, InspectedHeads& found) {
   constexpr double affordable = 5e10;  // some seconds
   const Needs& needs = run.config.needs;
   const double positions = static_cast<double>(run.task->held_out_size(HeldOut::score)) *
                            static_cast<double>(needs.context + needs.source_context);
-  const double flops = 2 * needs.parameters() * positions * static_cast<double>(analysis.heads.size());
-  InspectedHeads found{std::move(analysis), {}, {}};
+  const double flops = 2 * needs.parameters() * positions * static_cast<double>(found.analysis.heads.size());
   if (flops <= affordable) {
     found.knockout = knockout_matrix(*run.model, *run.task, run.config.seed);
     found.intact = found.knockout->intact;
   } else {
     found.intact = answers(*run.model, *run.task, run.config.seed);
+  }
+}
+
+/// Roles of the run, and of the other seeds of its level; untrained heads are the same null for all of them.
+InspectedHeads inspected(const LoadedRun& run, const ChosenRun& chosen, const std::string& path,
+                         const Catalogue& catalogue) {
+  InspectedHeads found;
+  found.analysis = analyse_heads(*run.model, *run.task, run.config.seed);
+  add_knockout(run, found);
+  const UntrainedHeads untrained = untrained_heads([&](const Needs& needs) { return catalogue.build(needs); },
+                                                   run.config.needs, *run.task, run.config.seed);
+  found.roles = analyse_roles(*run.model, *run.task, run.config.seed, found.analysis, untrained);
+  for (const std::filesystem::path& sibling : pick_level(path)) {
+    if (sibling == chosen.path) {
+      found.seeds.push_back(seed_roles(run.config.seed, found.analysis, found.roles));
+      continue;
+    }
+    const LoadedRun other = load_run(sibling, catalogue);
+    if (!other.task) continue;
+    const std::uint64_t seed = other.config.seed;
+    const HeadAnalysis heads = analyse_heads(*other.model, *other.task, seed);
+    found.seeds.push_back(
+        seed_roles(seed, heads, analyse_roles(*other.model, *other.task, seed, heads, untrained)));
   }
   return found;
 }
@@ -82,7 +104,7 @@ int inspect_command(const Session& session) {
     return 0;
   }
   check(!head_layers(model).empty(), chosen.path.string(), "the model has no attention heads");
-  const InspectedHeads found = inspected(run, analyse_heads(model, *run.task, run.config.seed));
+  const InspectedHeads found = inspected(run, chosen, *o.run, session.catalogue);
   if (o.common.json) {
     print_json(heads_json(found, run, chosen));
   } else {

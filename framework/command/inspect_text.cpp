@@ -148,7 +148,8 @@ std::string heads_text(const InspectedHeads& found, const LoadedRun& run, const 
         found.knockout->answers.size() < 2 ? "accuracy loses" : "the answer that suffers most loses"));
     table.note("nothing may be one of several that do the same.");
   }
-  return header(run, chosen, found.intact) + table.str(output_terminal()) +
+  return header(run, chosen, found.intact) + table.str(output_terminal()) + "\n" +
+         roles_text(found.analysis, found.roles, found.seeds) +
          fmt::format("\nNext: headlab inspect {} --head {} draws what one head looks at\n",
                      for_shell(chosen.path.string()), heads.front().id.str());
 }
@@ -172,18 +173,22 @@ nlohmann::json heads_json(const InspectedHeads& found, const LoadedRun& run, con
                      {"targets", target_json(head, analysis)},
                      {"clean_for", nullptr},
                      {"loss_without", loss_json(found, h)}});
+    heads.back().update(roles_json(found.roles.heads[h]));
     if (head.clean) heads.back()["clean_for"] = analysis.targets[*head.clean].target.name;
   }
-  return {{"run", chosen.path.string()},
-          {"chosen_because", chosen.note},
-          {"task", run.config.task},
-          {"seed", run.config.seed},
-          {"step", run.step},
-          {"accuracy", found.intact.accuracy(run.task->accuracy())},
-          {"clean_heads", analysis.clean_heads},
-          {"cover", analysis.cover},
-          {"targets", analysis.targets.size()},
-          {"heads", heads}};
+  nlohmann::json json{{"run", chosen.path.string()},
+                      {"chosen_because", chosen.note},
+                      {"task", run.config.task},
+                      {"seed", run.config.seed},
+                      {"step", run.step},
+                      {"accuracy", found.intact.accuracy(run.task->accuracy())},
+                      {"clean_heads", analysis.clean_heads},
+                      {"cover", analysis.cover},
+                      {"targets", analysis.targets.size()},
+                      {"heads", heads},
+                      {"over_seeds", seeds_json(found.seeds)}};
+  json.update(model_roles_json(analysis, found.roles));
+  return json;
 }
 
 std::string map_text(const ExampleMap& map, const ChosenRun& chosen, std::int64_t example) {

@@ -7,6 +7,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "framework/command/inspect_roles.h"
 #include "framework/heads/analyse.h"
 #include "framework/heads/answers.h"
 #include "framework/heads/example_map.h"
@@ -20,6 +21,8 @@ struct InspectedHeads {
   HeadAnalysis analysis;
   Answers intact;                          ///< on the half of the held-out set that is for scoring
   std::optional<KnockoutMatrix> knockout;  ///< absent where it would take long
+  RoleAnalysis roles;
+  std::vector<SeedRoles> seeds;  ///< all runs of the level of a sweep; of a run alone, itself
 };
 
 /// A table with a row per head, and what the task's targets found.

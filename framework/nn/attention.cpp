@@ -52,6 +52,17 @@ Options resolved(Options o) {
   return o;
 }
 
+/// Rows [from, from + rows) of a matrix, turned into columns, f64.
+Array transposed_rows(const Array& matrix, std::int64_t from, std::int64_t rows) {
+  const std::int64_t columns = matrix.dim(1);
+  Array result({columns, rows}, DType::f64);
+  for (std::int64_t r = 0; r < rows; ++r) {
+    for (std::int64_t c = 0; c < columns; ++c)
+      result.data<double>()[c * rows + r] = matrix.at((from + r) * columns + c);
+  }
+  return result;
+}
+
 }  // namespace
 
 MultiHeadAttention::MultiHeadAttention(const Options& given) : HeadLayer(this), options_(resolved(given)) {
@@ -117,6 +128,25 @@ MultiHeadAttention::Projection MultiHeadAttention::k_proj() {
 MultiHeadAttention::Projection MultiHeadAttention::v_proj() {
   const std::int64_t from = (options_.heads + options_.kv_heads) * options_.d_k;
   return rows(v_weight, from, from + options_.kv_heads * options_.d_v);
+}
+
+std::optional<HeadWeights> MultiHeadAttention::head_weights(std::int64_t head) {
+  const Options& o = options_;
+  check(head >= 0 && head < o.heads, "attention", "has no head {}: there are {}", head, o.heads);
+  if (!out || o.score) return std::nullopt;
+  const NoGrad no_grad;
+  const std::int64_t shared = head / (o.heads / o.kv_heads);
+  HeadWeights w;
+  w.q = transposed_rows(q_proj().weight.value(), head * o.d_k, o.d_k);
+  w.k = transposed_rows(k_proj().weight.value(), shared * o.d_k, o.d_k);
+  w.v = transposed_rows(v_proj().weight.value(), shared * o.d_v, o.d_v);
+  const Array& to_out = (*out)->weight.tensor().value();  // [d_model, heads·d_v]
+  w.o = Array({o.d_v, o.d_model}, DType::f64);
+  for (std::int64_t c = 0; c < o.d_v; ++c) {
+    for (std::int64_t d = 0; d < o.d_model; ++d)
+      w.o.data<double>()[c * o.d_model + d] = to_out.at(d * o.heads * o.d_v + head * o.d_v + c);
+  }
+  return w;
 }
 
 Tensor MultiHeadAttention::normed(const Tensor& x, std::int64_t heads, bool queries) {

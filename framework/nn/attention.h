@@ -105,6 +105,8 @@ class MultiHeadAttention : public Module, public HeadLayer {
   std::int64_t head_size() const override { return options_.d_v; }
   Module& module() override { return *this; }
   bool cross() const override { return options_.cross; }
+  /// Absent without an output projection and with a score function of one's own.
+  std::optional<HeadWeights> head_weights(std::int64_t head) override;
   /// The options with every default resolved.
   const Options& options() const { return options_; }
   /// What a call would run on, and why: "streaming" or "composite: a hook reads `scores`". The composite

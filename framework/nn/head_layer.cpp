@@ -11,6 +11,8 @@ HeadSites::HeadSites(Module* layer)
       z(layer, "z"),
       out(layer, "out") {}
 
+std::optional<HeadWeights> HeadLayer::head_weights(std::int64_t) { return std::nullopt; }
+
 std::vector<HeadLayer*> head_layers(Module& model) {
   std::vector<HeadLayer*> layers;
   model.visit([&](Module& module) {

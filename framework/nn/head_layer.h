@@ -27,6 +27,15 @@ struct HeadSites {
   HookPoint out;      ///< what the layer returns
 };
 
+/// The matrices of one head in row form, f64 copies: a token x asks with x·W_Q, is found by x·W_K, gives
+/// x·W_V, and the head writes z·W_O. Biases, norms and turns by position are left out.
+struct HeadWeights {
+  Array q;  ///< W_Q [d_model, d_k]
+  Array k;  ///< W_K [kdim, d_k]
+  Array v;  ///< W_V [vdim, d_v]
+  Array o;  ///< W_O [d_v, d_model]
+};
+
 class HeadLayer {
  public:
   explicit HeadLayer(Module* self) : sites(self) {}
@@ -41,6 +50,9 @@ class HeadLayer {
   virtual Module& module() = 0;
   /// Whether keys come from another sequence.
   virtual bool cross() const = 0;
+  /// For figures that need no data: ranks, copying, composition. A layer may have none to show (the default);
+  /// they are then absent. Error: no such head.
+  virtual std::optional<HeadWeights> head_weights(std::int64_t head);
 
   /// Multiplies each head's context before W_O: [heads] or [B, heads]. Undefined: no gate. Error (at the
   /// call): another shape.

@@ -1,6 +1,8 @@
 // Model: what a trainer, an evaluation or an inspection needs to know of a network.
 #pragma once
 
+#include <optional>
+
 #include "framework/data/batch.h"
 #include "framework/data/needs.h"
 #include "framework/nn/kv_cache.h"
@@ -18,6 +20,13 @@ class Model : public Module {
   /// Errors: as for logits(), counting all tokens; a model that does not continue; a cache that an error has
   /// left unfinished.
   virtual Tensor next_logits(const Batch& more, TextCache& cache);
+  /// Where one read-out answers with the tokens that are read last: what a token is written as and read as,
+  /// for figures that need no data. A model may have no such pair (the default).
+  struct TokenMaps {
+    Array embedding;  ///< W_E [V, d_model]
+    Array readout;    ///< W_Uᵀ [V, d_model], its row is a token's direction among the logits
+  };
+  virtual std::optional<TokenMaps> token_maps() { return std::nullopt; }
   /// Whether next_logits() works.
   virtual bool continues() const { return false; }
   /// What it was built from.

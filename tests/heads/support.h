@@ -48,7 +48,7 @@ class PlantedLayer : public Module, public HeadLayer {
   /// Shows the pattern and adds each head's gate to the logit of the class that it copies.
   void run(const Batch& batch, const Needs& needs, Array& logits) {
     const std::int64_t size = batch.size();
-    const std::int64_t length = needs.context;
+    const std::int64_t length = batch.inputs.back().dim(1);
     Array pattern = Array::zeros({size, heads(), length, length});
     for (std::int64_t b = 0; b < size; ++b) {
       const std::int64_t* tokens = example_of(batch.inputs.back(), b);
@@ -87,7 +87,7 @@ class PlantedModel : public Model {
   Tensor logits(const Batch& batch) override {
     modes.push_back(training());
     batches.push_back(batch.size());
-    Array logits = Array::zeros({batch.size(), needs().context, needs().logits()});
+    Array logits = Array::zeros({batch.size(), batch.inputs.back().dim(1), needs().logits()});
     attn->run(batch, needs(), logits);
     return Tensor(logits);
   }

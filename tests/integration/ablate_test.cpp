@@ -58,6 +58,7 @@ TEST_F(Integration, AnInterruptedAblationKeepsItsRunsAndGoesOn) {
   const Ended inspect = headlab({"inspect", "parts"});
   EXPECT_EQ(inspect.status, 0) << inspect.err;
   EXPECT_NE(inspect.out.find("the median of 2 seeds"), std::string::npos) << inspect.out;
+  EXPECT_NE(inspect.out.find("over the seeds"), std::string::npos) << inspect.out;
 }
 
 TEST_F(Integration, AnAblationPrintsATable) {

@@ -112,9 +112,24 @@ TEST_F(Integration, InspectShowsEveryHeadAndDrawsOne) {
   const Ended table = headlab({"inspect", "run"});
   ASSERT_EQ(table.status, 0) << table.err;
   for (const char* head : {"0.0", "0.1", "1.0", "1.1"}) EXPECT_NE(table.out.find(head), std::string::npos);
-  for (const char* heading : {"confidence", "entropy", "offset", "distance", "target", "mass"}) {
+  for (const char* heading : {"confidence", "entropy", "offset", "distance", "target", "mass", "role", "null",
+                              "needed", "heads ", "Specialisation"}) {
     EXPECT_NE(table.out.find(heading), std::string::npos) << heading;
   }
+  const auto json = nlohmann::json::parse(headlab({"inspect", "run", "--json"}).out);
+  ASSERT_EQ(json["heads"].size(), 4u);
+  for (const auto& head : json["heads"]) {
+    EXPECT_TRUE(head.contains("role"));
+    EXPECT_GE(head["roles"].size(), 8u);
+    for (const auto& role : head["roles"]) {
+      const double needed = std::max(role["null_threshold"].get<double>(), role["floor"].get<double>());
+      if (role["holds"]) EXPECT_GE(role["score"], needed) << role;
+      EXPECT_GE(role["null_draws"], 1000) << role;
+    }
+    EXPECT_GE(head["weights"]["qk_effective_rank"], 1);
+  }
+  EXPECT_EQ(json["compositions"].size(), 4u);  // each head of layer 0 with each of layer 1
+  EXPECT_EQ(json["layers"].size(), 2u);
   const Ended map = headlab({"inspect", "run", "--head", "1.0", "--example", "2"});
   EXPECT_EQ(map.status, 0) << map.err;
   EXPECT_NE(map.out.find("head 1.0"), std::string::npos) << map.out;
