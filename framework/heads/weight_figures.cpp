@@ -109,7 +109,11 @@ Sizes sizes_of(const Factors& from, const Factors& to) {
 }
 
 struct Chance {
-  Raw mean, most;
+  Raw mean, squares;
+
+  double width(double Raw::*part) const {
+    return 4 * std::sqrt(std::max(squares.*part - mean.*part * (mean.*part), 0.0));
+  }
 };
 
 Chance random_composition(const Factors& from, const Factors& to, bool query, bool key_and_value) {
@@ -129,7 +133,7 @@ Chance random_composition(const Factors& from, const Factors& to, bool query, bo
     const Raw raw = raw_composition(first, second, query, key_and_value);
     for (double Raw::*part : {&Raw::query, &Raw::key, &Raw::value}) {
       chance.mean.*part += raw.*part / draws;
-      chance.most.*part = std::max(chance.most.*part, raw.*part);
+      chance.squares.*part += raw.*part * (raw.*part) / draws;
     }
   }
   return chance;
@@ -223,7 +227,7 @@ std::vector<Composition> compositions(Model& model) {
       Composition c{from.id, to.id, {}, {}, {}};
       const auto share = [&](double Raw::*part) {
         const Chance& chance = found->second;
-        return Composition::Share{raw.*part - chance.mean.*part, chance.most.*part - chance.mean.*part};
+        return Composition::Share{raw.*part - chance.mean.*part, chance.width(part)};
       };
       if (fed.query) c.query = share(&Raw::query);
       if (fed.key_and_value) {

@@ -39,7 +39,7 @@ std::vector<std::optional<double>> copying_scores(Model& model);
 struct Composition {
   struct Share {
     double above = 0;   ///< what is above that mean; about 0: no more than chance
-    double chance = 0;  ///< the most that one of 32 random pairs was above it
+    double chance = 0;  ///< four standard deviations of 32 random pairs: enough for the best of many pairs
     bool more_than_chance() const { return above > chance; }
   };
   HeadId from, to;
