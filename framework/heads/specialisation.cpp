@@ -9,8 +9,6 @@
 
 namespace headlab {
 
-namespace {
-
 // Per key: ½ p ln p + ½ q ln q − m ln m with m = (p+q)/2, whose sum is JS; none of them is 0 after smoothing.
 double root_js(const ResolvedMask::Row& row, std::int64_t allowed, const float* first, const float* second) {
   const double floor = 0.001 / static_cast<double>(allowed);
@@ -24,8 +22,6 @@ double root_js(const ResolvedMask::Row& row, std::int64_t allowed, const float* 
   }
   return std::sqrt(std::max(js, 0.0));
 }
-
-}  // namespace
 
 void PatternDistances::add(const Array& pattern, const Mask& mask, const Array& counted) {
   check(pattern && pattern.rank() == 4 && pattern.dtype() == DType::f32, "PatternDistances",

@@ -11,6 +11,9 @@
 
 namespace headlab {
 
+/// √JS of one query's weights in two heads (see PatternDistances); `allowed` is how many keys the row allows.
+double root_js(const ResolvedMask::Row& row, std::int64_t allowed, const float* first, const float* second);
+
 /// √JS between every two heads of a layer, averaged over queries, where
 /// JS(P, Q) = H((P+Q)/2) − ½H(P) − ½H(Q) in nats, with P ← 0.999 P + 0.001/n over the n allowed keys
 /// (Clark et al. 2019). 0 for equal patterns, √ln 2 ≈ 0.83 at most. Sums are f64, in a fixed order. Not
