@@ -108,11 +108,13 @@ RunLife life_of(Model& model, const ModelBuilder& build, const Task& task, std::
   std::vector<std::vector<bool>> itself(all_heads(model).size());
   RoleOptions options;
   options.circuits = false;
-  options.patterns.weights = std::int64_t{1} << 24;
+  options.patterns.weights = std::int64_t{1} << 22;
+  constexpr std::int64_t sequences = 128;
   for (const Moment& moment : moments) {
     model.load_state(moment.weights);
     life.steps.push_back(moment.step);
-    roles.push_back(analyse_roles(model, task, seed, analyse_heads(model, task, seed), untrained, options));
+    roles.push_back(analyse_roles(model, task, seed, analyse_heads(model, task, seed, 64, sequences),
+                                  untrained, options));
     const Looking looking(model);
     const Looking looking_at_end(*end);
     const HeadMatching matching = match_heads(model, *end, task, seed, 32);

@@ -51,7 +51,19 @@ void read_losses(const RunFolder& folder, Course& course) {
   }
 }
 
-void train_again(const LoadedRun& run, const std::string& where, const Catalogue& catalogue, Course& course) {
+std::vector<std::int64_t> even_steps(std::int64_t every, std::int64_t steps) {
+  constexpr std::int64_t most = 200;
+  check(every >= 1, "life-line", "every {} steps, needs at least 1", every);
+  check((steps + every - 1) / every < most, "life-line", "every {} of {} steps are more than {} moments",
+        every, steps, most);
+  std::vector<std::int64_t> moments;
+  for (std::int64_t step = 0; step < steps; step += every) moments.push_back(step);
+  moments.push_back(steps);
+  return moments;
+}
+
+void train_again(const LoadedRun& run, const std::string& where, const Catalogue& catalogue,
+                 std::vector<std::int64_t> moments, Course& course) {
   const RunConfig& config = run.config;
   const double positions = static_cast<double>(config.needs.context + config.needs.source_context);
   const double flops = 6 * config.needs.parameters() * positions *

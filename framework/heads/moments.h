@@ -28,7 +28,9 @@ struct Course {
 /// From the snapshots and metrics.jsonl of a run; where a run has no snapshots (those of sweeps don't), by
 /// training it again, which gives the same weights. Errors: a run that was not trained to its end; one
 /// without snapshots that is too large to be trained again in about a minute; a repetition that ends with
-/// other weights than the run has, as after a change of headlab.
-Course course_of(const LoadedRun& run, const std::filesystem::path& folder, const Catalogue& catalogue);
+/// other weights than the run has, as after a change of headlab. With `every`, training again in any case:
+/// the moments are then 0, every, 2·every, … and the last step. Error: every < 1, or more than 200 moments.
+Course course_of(const LoadedRun& run, const std::filesystem::path& folder, const Catalogue& catalogue,
+                 std::optional<std::int64_t> every = std::nullopt);
 
 }  // namespace headlab

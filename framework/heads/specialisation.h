@@ -44,6 +44,7 @@ constexpr std::int64_t diversity_sequences = 256;
 
 /// Diversity of each head layer; 0 for one head, absent for a layer that does not show its pattern. For a
 /// model in evaluation mode, under NoGrad (see Looking).
-std::vector<std::optional<double>> layer_diversity(Model& model, const Task& task, std::uint64_t seed);
+std::vector<std::optional<double>> layer_diversity(Model& model, const Task& task, std::uint64_t seed,
+                                                   std::int64_t most = diversity_sequences);
 
 }  // namespace headlab

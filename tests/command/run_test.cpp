@@ -95,6 +95,7 @@ const std::vector<NumericOption> numeric_options{
     {{"ablate"}, "--threads", 0, 256},
     {{"inspect", "run"}, "--example", 0, 1e9},
     {{"inspect", "run"}, "--threads", 0, 256},
+    {{"lifeline", "run"}, "--every", 1, 1e9},
     {{"verify"}, "--threads", 0, 256},
     {{"bench"}, "--threads", 0, 256},
     {{"bench"}, "--min-time", 0, 3600, false},
