@@ -6,6 +6,7 @@
 
 #include "framework/command/console.h"
 #include "framework/command/interrupt.h"
+#include "framework/command/page_option.h"
 #include "framework/command/subcommands.h"
 #include "framework/command/training_options.h"
 #include "framework/core/check.h"
@@ -19,6 +20,7 @@ namespace {
 
 struct Options {
   CommonOptions common;
+  PageOption page;
   TrainingOptions training;
   std::optional<std::string> name;
   std::vector<std::int64_t> heads{1, 4, 8, 16};
@@ -45,6 +47,7 @@ CommandLine declare(Options& o) {
   o.common.add_out(line, "sweeps/TASK");
   o.common.add_seed(line, "the first seed");
   o.common.add_threads(line);
+  o.page.add(line);
   o.common.add_json(line);
   return line
       .example("headlab ablate offsets --heads 1,4,8,16 --seeds 5",
@@ -108,6 +111,18 @@ std::string to_go_on(const Session& session) {
   return command;
 }
 
+/// With the attention of the typical run.
+std::string make_page(Options& o, const CommandLine& line, const Session& session,
+                      const AblationResult& result) {
+  const std::filesystem::path& folder = result.folder;
+  o.page.keep(line, session, folder, "results.json", ablation_json(result));
+  if (result.picked && !result.interrupted) {
+    const LoadedRun run = load_run(folder / result.picked->record.name, session.catalogue);
+    if (run.task && !head_layers(*run.model).empty()) o.page.keep_attention(line, session, folder, run);
+  }
+  return o.page.write(line, folder);
+}
+
 }  // namespace
 
 int ablate_command(const Session& session) {
@@ -132,6 +147,7 @@ int ablate_command(const Session& session) {
   }
   progress.end();
   write_ablation(result);
+  const std::string page = make_page(o, line, session, result);
 
   const std::string folder = options.folder.string();
   if (o.common.json) {
@@ -141,7 +157,8 @@ int ablate_command(const Session& session) {
     print_for_people(
         fmt::format("\nRuns and results.json, results.csv are in {}. Next:\n  headlab inspect {}  shows "
                     "what each head does\n",
-                    folder, for_shell(folder)));
+                    folder, for_shell(folder)) +
+        page);
   } else {
     print(result.done > 0 ? ablation_text(result, output_terminal()) + "\n"
                           : "Stopped before a run was done.\n");

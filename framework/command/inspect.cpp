@@ -4,6 +4,7 @@
 
 #include "framework/command/head_list.h"
 #include "framework/command/inspect_text.h"
+#include "framework/command/page_option.h"
 #include "framework/command/subcommands.h"
 #include "framework/core/check.h"
 #include "framework/heads/analyse.h"
@@ -19,6 +20,7 @@ namespace {
 
 struct Options {
   CommonOptions common;
+  PageOption page;
   std::optional<std::string> run, head;
   std::int64_t example = 0;
 };
@@ -30,6 +32,7 @@ CommandLine declare(Options& o) {
   line.text("--head", "L.H", o.head, "draw the attention of head H in layer L (both from 0) on one example")
       .whole("--example", o.example, {0, 1'000'000'000}, "which held-out example to draw; with --head");
   o.common.add_threads(line);
+  o.page.add(line);
   o.common.add_json(line);
   return line
       .example("headlab inspect runs/offsets", "how sharp each head is, where it looks, which role it has")
@@ -105,10 +108,14 @@ int inspect_command(const Session& session) {
   }
   check(!head_layers(model).empty(), chosen.path.string(), "the model has no attention heads");
   const InspectedHeads found = inspected(run, chosen, *o.run, session.catalogue);
+  const nlohmann::json json = heads_json(found, run, chosen);
+  o.page.keep(line, session, *o.run, "inspect.json", json);
+  o.page.keep_attention(line, session, *o.run, run);
+  const std::string page = o.page.write(line, *o.run);
   if (o.common.json) {
-    print_json(heads_json(found, run, chosen));
+    print_json(json);
   } else {
-    print_for_people(heads_text(found, run, chosen));
+    print_for_people(heads_text(found, run, chosen) + "\n" + page);
   }
   return 0;
 }

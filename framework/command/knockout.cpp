@@ -7,6 +7,7 @@
 
 #include "framework/command/head_list.h"
 #include "framework/command/knockout_text.h"
+#include "framework/command/page_option.h"
 #include "framework/command/subcommands.h"
 #include "framework/core/check.h"
 #include "framework/core/suggest.h"
@@ -18,6 +19,7 @@ namespace {
 
 struct Options {
   CommonOptions common;
+  PageOption page;
   std::optional<std::string> run, how, path, heads, set, importance;
   bool cumulative = false, curve = false, keep_one = false, shapley = false, check = false,
        layer_norm = false;
@@ -59,6 +61,7 @@ CommandLine declare(Options& o) {
              "half of them, fewer for a large model")
       .flag("--check", o.check, "also run one whole pass for every head, and compare bits and time");
   o.common.add_threads(line);
+  o.page.add(line);
   o.common.add_json(line);
   return line.example("headlab knockout runs/offsets", "which heads matter, and for which answer")
       .example("headlab knockout runs/induction --path k",
@@ -177,13 +180,26 @@ HeadList ordered(const std::vector<HeadId>& heads, const std::vector<double>& va
   return list;
 }
 
-void show(const Options& o, const nlohmann::json& json, const std::string& text) {
-  if (o.common.json) {
-    print_json(json);
-  } else {
-    print_for_people(text);
+/// Prints what was found and keeps it for the page, in a file for each way of asking.
+class Show {
+ public:
+  Show(const CommandLine& line, const Session& session, Options& o) : line_(line), session_(session), o_(o) {}
+  int operator()(std::string_view file, const nlohmann::json& json, const std::string& text) {
+    o_.page.keep(line_, session_, *o_.run, file, json);
+    const std::string page = o_.page.write(line_, *o_.run);
+    if (o_.common.json) {
+      print_json(json);
+    } else {
+      print_for_people(text + "\n" + page);
+    }
+    return 0;
   }
-}
+
+ private:
+  const CommandLine& line_;
+  const Session& session_;
+  Options& o_;
+};
 
 }  // namespace
 
@@ -192,6 +208,7 @@ int knockout_command(const Session& session) {
   CommandLine line = declare(o);
   if (!ready(line, session, o.common)) return 0;
   check_question(o);
+  Show show(line, session, o);
   KnockoutOptions options;
   options.how =
       named("--how", o.how, {How::zero, How::mean, How::resample, How::uniform, How::frozen}, How::zero);
@@ -238,8 +255,7 @@ int knockout_command(const Session& session) {
     const Answers intact = answers_without(model, task, seed, {}, options);
     nlohmann::json json = knockout_json(asked, intact);
     json["sets"] = sets_json(losses, asked);
-    show(o, json, sets_text(losses, intact, asked));
-    return 0;
+    return show("knockout-sets.json", json, sets_text(losses, intact, asked));
   }
   if (o.keep_one) {
     with_sequences(2 * count);
@@ -248,8 +264,7 @@ int knockout_command(const Session& session) {
     const Answers intact = answers_without(model, task, seed, {}, options);
     nlohmann::json json = knockout_json(asked, intact);
     json["layers"] = kept_json(kept, asked);
-    show(o, json, kept_text(kept, intact, asked));
-    return 0;
+    return show("knockout-keep-one.json", json, kept_text(kept, intact, asked));
   }
   if (o.curve) {
     with_sequences(14);
@@ -258,8 +273,7 @@ int knockout_command(const Session& session) {
     const Answers intact = answers_without(model, task, seed, {}, options);
     nlohmann::json json = knockout_json(asked, intact);
     json["curve"] = curve_json(curve);
-    show(o, json, curve_text(curve, intact, asked));
-    return 0;
+    return show("knockout-curve.json", json, curve_text(curve, intact, asked));
   }
   if (o.shapley) {
     const bool exact = heads.size() <= most_exact_heads;
@@ -270,8 +284,7 @@ int knockout_command(const Session& session) {
     const Answers intact = answers_without(model, task, seed, {}, options);
     nlohmann::json json = knockout_json(asked, intact);
     json["shapley"] = shapley_json(values);
-    show(o, json, shapley_text(values, intact, asked));
-    return 0;
+    return show("knockout-shapley.json", json, shapley_text(values, intact, asked));
   }
   with_sequences(o.cumulative ? 2 * count : count + 4);
   SingleHeads found;
@@ -285,14 +298,12 @@ int knockout_command(const Session& session) {
     const std::vector<Answers> steps = cumulative(model, task, seed, order, options);
     nlohmann::json json = knockout_json(asked, steps[0]);
     json["steps"] = cumulative_json(steps, order, asked);
-    show(o, json, cumulative_text(steps, order, asked));
-    return 0;
+    return show("knockout-cumulative.json", json, cumulative_text(steps, order, asked));
   }
   if (o.check) found.check = checked(run, options, found.matrix);
   found.importance = importance();
-  show(o, o.common.json ? singles_json(found, asked) : nlohmann::json(),
-       knockout_header(asked, found.matrix.intact) + singles_text(found, asked));
-  return 0;
+  return show("knockout.json", singles_json(found, asked),
+              knockout_header(asked, found.matrix.intact) + singles_text(found, asked));
 }
 
 }  // namespace headlab

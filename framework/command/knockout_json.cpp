@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 #include "framework/command/knockout_text.h"
@@ -17,6 +19,13 @@ Json names(const HeadList& heads) {
   Json list = Json::array();
   for (const HeadId id : heads) list.push_back(id.str());
   return list;
+}
+
+/// Lines of a text as one.
+std::string one_line(std::string text) {
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
 }
 
 Json runs_json(const KnockoutRuns& runs) {
@@ -66,6 +75,7 @@ Json singles_json(const SingleHeads& found, const KnockoutAsked& asked) {
   const std::vector<double> values = values_of(found.importance, found.form, found.in_layers);
   json["heads"] = std::move(heads);
   json["importance"] = name_of(found.form);
+  json["finding"] = one_line(verdict(found.matrix));
   json["spearman"] = or_null(spearman(values, added));
   json["kendall"] = or_null(kendall(values, added));
   json["reuse"] = runs_json(found.matrix.runs);

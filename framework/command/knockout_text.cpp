@@ -106,7 +106,8 @@ std::string reuse_text(const KnockoutRuns& runs, const std::optional<ReuseCheck>
   return text;
 }
 
-/// "3 of 16 heads matter (Holm, α = 0.05, ≥ 1 % of the loss): 0.1, 0.4, 1.2."
+}  // namespace
+
 std::string verdict(const KnockoutMatrix& matrix) {
   HeadList matter;
   bool tested = false;
@@ -129,7 +130,7 @@ std::string verdict(const KnockoutMatrix& matrix) {
   return text + "This speaks of this model, not of other seeds.\n";
 }
 
-}  // namespace
+namespace {}  // namespace
 
 std::string knockout_header(const KnockoutAsked& asked, const Answers& intact) {
   const RunConfig& config = asked.run.config;

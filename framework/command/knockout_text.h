@@ -41,6 +41,8 @@ struct SingleHeads {
 
 std::string knockout_header(const KnockoutAsked& asked, const Answers& intact);
 
+/// "3 of 16 heads matter (Holm, α = 0.05, ≥ 1 % of the loss): 0.1, 0.4, 1.2." and what that speaks of.
+std::string verdict(const KnockoutMatrix& matrix);
 std::string singles_text(const SingleHeads& found, const KnockoutAsked& asked);
 std::string sets_text(const std::vector<SetLoss>& sets, const Answers& intact, const KnockoutAsked& asked);
 std::string cumulative_text(const std::vector<Answers>& steps, const HeadList& order,

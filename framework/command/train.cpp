@@ -5,6 +5,7 @@
 
 #include "framework/command/console.h"
 #include "framework/command/interrupt.h"
+#include "framework/command/page_option.h"
 #include "framework/command/profile_option.h"
 #include "framework/command/subcommands.h"
 #include "framework/command/training_options.h"
@@ -24,6 +25,7 @@ namespace {
 
 struct Options {
   CommonOptions common;
+  PageOption page;
   TrainingOptions training;
   std::optional<std::string> name, resume;
   std::optional<std::int64_t> watch_heads;
@@ -55,6 +57,7 @@ CommandLine declare(Options& o) {
   o.common.add_seed(line, "decides initial weights, data and dropout");
   o.common.add_threads(line);
   o.profile.add(line, "RUN/profile.json");
+  o.page.add(line);
   o.common.add_json(line);
   return line.example("headlab train offsets", "trains with the task's own settings into runs/offsets")
       .example("headlab train offsets --heads 4 --seed 1 --out runs/four-heads", "half as many heads")
@@ -188,10 +191,14 @@ int train_command(const Session& session) {
                                     .observers = observers,
                                     .stop = interrupt.flag()});
   const std::string profile = o.profile.finish(std::filesystem::path(run) / "profile.json");
+  if (!head_layers(*model).empty()) {
+    o.page.keep_attention(line, session, run, *model, *plan.task, plan.config.seed);
+  }
+  const std::string page = o.page.write(line, run);
   if (o.common.json) {
     print_json(as_json(plan, result, run));
   } else {
-    print_for_people(summary(plan, result, run) + profile);
+    print_for_people(summary(plan, result, run) + page + profile);
   }
   return result.interrupted ? interrupted_status : 0;
 }

@@ -10,8 +10,7 @@
 namespace headlab {
 namespace {
 
-const std::vector<std::string> names{"tasks",   "train",    "sample", "ablate",
-                                     "inspect", "lifeline", "verify", "bench"};
+const std::vector<std::string> names{"tasks", "train", "sample", "ablate", "inspect", "verify", "bench"};
 
 TEST_F(CommandTest, HelpOfEverySubCommandShowsAnExampleAndFitsATerminal) {
   for (const std::string& name : names) {
@@ -36,7 +35,7 @@ TEST_F(CommandTest, HelpListsTheSubCommands) {
 
 TEST_F(CommandTest, SharedOptionsReadTheSameEverywhere) {
   std::string threads;
-  for (const std::string name : {"train", "sample", "ablate", "inspect", "lifeline", "verify", "bench"}) {
+  for (const std::string name : {"train", "sample", "ablate", "inspect", "verify", "bench"}) {
     const std::string help = run({name, "--help"}).out;
     const std::size_t at = help.find("threads to use");
     ASSERT_NE(at, std::string::npos) << name;
@@ -95,7 +94,6 @@ const std::vector<NumericOption> numeric_options{
     {{"ablate"}, "--threads", 0, 256},
     {{"inspect", "run"}, "--example", 0, 1e9},
     {{"inspect", "run"}, "--threads", 0, 256},
-    {{"lifeline", "run"}, "--every", 1, 1e9},
     {{"verify"}, "--threads", 0, 256},
     {{"bench"}, "--threads", 0, 256},
     {{"bench"}, "--min-time", 0, 3600, false},

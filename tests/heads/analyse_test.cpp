@@ -8,6 +8,7 @@
 #include "framework/data/offsets.h"
 #include "framework/data/prev.h"
 #include "framework/data/roles.h"
+#include "framework/heads/attention_maps.h"
 #include "framework/heads/example_map.h"
 #include "models/build.h"
 #include "tests/heads/support.h"
@@ -164,6 +165,35 @@ TEST(ExampleMap, OfCrossAttentionHasTheSourceAsKeys) {
   EXPECT_EQ(map.site, AttentionSite::cross);
   EXPECT_EQ(map.queries, task.labels(batch, 0));
   EXPECT_EQ(map.keys, task.labels(batch, 0, true));
+}
+
+TEST(AttentionMaps, ShowEachHeadOnTheExamplesThatAreScored) {
+  const OffsetsTask task;
+  PlantedModel model(task.needs(), {{-3, 2}, {0, 0, true}});
+  const std::vector<ExampleMaps> maps = attention_maps(model, task, 0, {.examples = 3});
+  ASSERT_EQ(maps.size(), 3U);
+  EXPECT_EQ(maps[0].example, 512);
+  ASSERT_EQ(maps[2].layers.size(), 1U);
+  const LayerMaps& layer = maps[2].layers[0];
+  EXPECT_EQ(layer.weights.shape(), (Shape{2, 16, 16}));
+  EXPECT_EQ(layer.queries, task.labels(task.held_out(0, 514, 1), 0));
+  const auto* weights = layer.weights.data<std::uint8_t>();
+  EXPECT_EQ(weights[9 * 16 + 6], 255);
+  EXPECT_EQ(weights[9 * 16 + 7], 0);
+  EXPECT_EQ(weights[256 + 3 * 16 + 1], 64);  // a quarter of 255, rounded
+}
+
+TEST(AttentionMaps, KeepToTheirSize) {
+  const OffsetsTask task;
+  PlantedModel model(task.needs(), {{-3, 2}});
+  const std::vector<ExampleMaps> maps =
+      attention_maps(model, task, 0, {.examples = 8, .positions = 5, .bytes = 60});
+  ASSERT_EQ(maps.size(), 2U);
+  EXPECT_EQ(maps[0].layers[0].weights.shape(), (Shape{1, 5, 5}));
+  EXPECT_EQ(maps[0].layers[0].keys.size(), 5U);
+  EXPECT_EQ(attention_maps(model, task, 0, {.bytes = 1}).size(), 1U);
+  EXPECT_EQ(error_of([&] { attention_maps(model, task, 0, {.examples = 0}); }),
+            "attention_maps: examples is 0 (allowed: from 1)");
 }
 
 }  // namespace

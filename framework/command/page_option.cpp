@@ -1,0 +1,58 @@
+#include "framework/command/page_option.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "framework/command/console.h"
+#include "framework/core/check.h"
+#include "framework/report/page.h"
+
+namespace headlab {
+
+namespace fs = std::filesystem;
+
+void PageOption::add(CommandLine& line) {
+  line.flag("--svg", svg_, "the pictures of report.html as SVG files too");
+}
+
+void PageOption::keep(const CommandLine& line, const Session& session, const fs::path& folder,
+                      std::string_view file, const nlohmann::json& result) {
+  if (failed_) return;
+  try {
+    save_result(folder, file, result, {typed_again(line, session), HEADLAB_VERSION});
+  } catch (const Error& error) {
+    failed_ = true;
+    warn(line, fmt::format("no report: {}", error.what()));
+  }
+}
+
+void PageOption::keep_attention(const CommandLine& line, const Session& session, const fs::path& folder,
+                                const LoadedRun& run) {
+  keep_attention(line, session, folder, *run.model, *run.task, run.config.seed);
+}
+
+void PageOption::keep_attention(const CommandLine& line, const Session& session, const fs::path& folder,
+                                Model& model, const Task& task, std::uint64_t seed) {
+  keep(line, session, folder, "attention.json", attention_maps_json(attention_maps(model, task, seed)));
+}
+
+std::string PageOption::write(const CommandLine& line, const fs::path& folder) const {
+  if (failed_) return "";
+  try {
+    const std::vector<fs::path> files = write_page(folder, {.pictures = svg_});
+    std::string text = fmt::format("The page: {}", files.front().string());
+    if (files.size() > 1) text += fmt::format(", with {} SVG files beside it", files.size() - 1);
+    return text + "\n";
+  } catch (const Error& error) {
+    warn(line, fmt::format("no report: {}", error.what()));
+    return "";
+  }
+}
+
+std::string typed_again(const CommandLine& line, const Session& session) {
+  std::string command = "headlab " + line.name();
+  for (const std::string& argument : session.arguments) command.append(" ").append(for_shell(argument));
+  return command;
+}
+
+}  // namespace headlab

@@ -1,0 +1,39 @@
+// --svg, and what a sub-command leaves behind for report.html.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "framework/command/session.h"
+#include "framework/train/run.h"
+
+namespace headlab {
+
+class PageOption {
+ public:
+  void add(CommandLine& line);
+
+  /// Keeps a result as `file` in the folder that the user named. A folder that cannot be written gives a
+  /// warning: what was found is shown all the same.
+  void keep(const CommandLine& line, const Session& session, const std::filesystem::path& folder,
+            std::string_view file, const nlohmann::json& result);
+  /// Keeps attention maps of a run's model, as attention.json.
+  void keep_attention(const CommandLine& line, const Session& session, const std::filesystem::path& folder,
+                      const LoadedRun& run);
+  void keep_attention(const CommandLine& line, const Session& session, const std::filesystem::path& folder,
+                      Model& model, const Task& task, std::uint64_t seed);
+  /// Makes the page anew; returns a line that says where it is, empty after a warning.
+  std::string write(const CommandLine& line, const std::filesystem::path& folder) const;
+
+ private:
+  bool svg_ = false;
+  bool failed_ = false;
+};
+
+/// The command as it would be typed again: "headlab ablate offsets --seeds 7".
+std::string typed_again(const CommandLine& line, const Session& session);
+
+}  // namespace headlab

@@ -1,0 +1,293 @@
+#include "framework/report/chart.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "framework/core/check.h"
+#include "framework/report/format.h"
+#include "framework/report/html.h"
+#include "framework/report/page_assets.h"
+
+namespace headlab {
+
+namespace {
+
+constexpr double width = 640, height = 340;
+constexpr double left = 62, right = 16, top = 40, bottom = 48;
+constexpr std::size_t colours = 8;
+constexpr double infinite = std::numeric_limits<double>::infinity();
+
+// 1, 2 or 5 times a power of ten.
+double nice_step(double span, int pieces) {
+  const double raw = span / pieces, power = std::pow(10.0, std::floor(std::log10(raw)));
+  for (const double factor : {1.0, 2.0, 5.0}) {
+    if (factor * power >= raw * 0.999) return factor * power;
+  }
+  return 10 * power;
+}
+
+std::string tick_text(double value, double step) {
+  if (std::abs(value) >= 10000 && value == std::round(value)) return grouped(std::llround(value));
+  const int decimals = std::clamp(static_cast<int>(std::ceil(-std::log10(step) - 1e-9)), 0, 6);
+  return fixed(value, decimals);
+}
+
+// Maps the data's range to the picture.
+class Frame {
+ public:
+  explicit Frame(const Chart& chart) : log_(chart.log_x) {
+    x_low_ = y_low_ = infinite;
+    x_high_ = y_high_ = -infinite;
+    for (const ChartSeries& series : chart.series) {
+      check(series.low.size() == series.high.size() &&
+                (series.low.empty() || series.low.size() == series.line.size()),
+            "chart", "a band has {} and {} ends for {} points", series.low.size(), series.high.size(),
+            series.line.size());
+      for (const ChartPoint& p : series.line) take(p);
+      for (const ChartPoint& p : series.points) take(p);
+      for (std::size_t i = 0; i < series.low.size(); ++i) {
+        take({series.line[i].x, series.low[i]});
+        take({series.line[i].x, series.high[i]});
+      }
+    }
+    for (const ChartMark& mark : chart.marks) take_x(mark.x);
+    if (chart.y_low) y_low_ = *chart.y_low;
+    if (chart.y_high) y_high_ = *chart.y_high;
+    if (!(x_low_ <= x_high_)) x_low_ = log_ ? 1 : 0, x_high_ = x_low_ + 1;
+    if (!(y_low_ <= y_high_)) y_low_ = 0, y_high_ = 1;
+    if (x_low_ == x_high_)
+      x_low_ = log_ ? x_low_ / 2 : x_low_ - 1, x_high_ = log_ ? x_high_ * 2 : x_high_ + 1;
+    if (y_low_ == y_high_) y_low_ -= 0.5, y_high_ += 0.5;
+    const double span = y_high_ - y_low_;
+    if (!chart.y_low) y_low_ -= 0.04 * span;
+    if (!chart.y_high) y_high_ += 0.04 * span;
+    // Room for points at either end.
+    if (log_) {
+      const double more = std::pow(x_high_ / x_low_, 0.04);
+      x_low_ /= more;
+      x_high_ *= more;
+    } else {
+      const double more = 0.02 * (x_high_ - x_low_);
+      x_low_ -= more;
+      x_high_ += more;
+    }
+  }
+  double x(double value) const {
+    const double share =
+        log_ ? std::log(value / x_low_) / std::log(x_high_ / x_low_) : (value - x_low_) / (x_high_ - x_low_);
+    return left + share * (width - left - right);
+  }
+  double y(double value) const {
+    const double inside = std::clamp(value, y_low_, y_high_);
+    return height - bottom - (inside - y_low_) / (y_high_ - y_low_) * (height - top - bottom);
+  }
+  double x_low() const { return x_low_; }
+  double x_high() const { return x_high_; }
+  double y_low() const { return y_low_; }
+  double y_high() const { return y_high_; }
+
+ private:
+  void take_x(double x) {
+    if (!std::isfinite(x)) return;
+    check(!log_ || x > 0, "chart", "x is {} on a logarithmic axis", x);
+    x_low_ = std::min(x_low_, x);
+    x_high_ = std::max(x_high_, x);
+  }
+  void take(const ChartPoint& p) {
+    if (!std::isfinite(p.x) || !std::isfinite(p.y)) return;
+    take_x(p.x);
+    y_low_ = std::min(y_low_, p.y);
+    y_high_ = std::max(y_high_, p.y);
+  }
+  bool log_;
+  double x_low_, x_high_, y_low_, y_high_;
+};
+
+std::string axes(const Chart& chart, const Frame& frame) {
+  std::string out;
+  const double y_step = nice_step(frame.y_high() - frame.y_low(), 5);
+  for (double y = std::ceil(frame.y_low() / y_step - 1e-9) * y_step; y <= frame.y_high() + 1e-9 * y_step;
+       y += y_step) {
+    out += fmt::format(R"(<line class="grid" x1="{}" x2="{}" y1="{:.1f}" y2="{:.1f}"/>)", left, width - right,
+                       frame.y(y), frame.y(y));
+    out += fmt::format(R"(<text class="tick e" x="{}" y="{:.1f}">{}</text>)", left - 6, frame.y(y) + 4,
+                       tick_text(y, y_step));
+  }
+  std::vector<double> ticks = chart.x_ticks;
+  double x_step = 1;
+  if (ticks.empty()) {
+    x_step = nice_step(frame.x_high() - frame.x_low(), 7);
+    for (double x = std::ceil(frame.x_low() / x_step) * x_step; x <= frame.x_high(); x += x_step) {
+      if (!chart.log_x || x > 0) ticks.push_back(x);
+    }
+  }
+  for (const double x : ticks) {
+    out += fmt::format(R"(<text class="tick m" x="{:.1f}" y="{}">{}</text>)", frame.x(x),
+                       height - bottom + 18, tick_text(x, x_step));
+  }
+  out += fmt::format(R"(<line class="axis" x1="{0}" x2="{1}" y1="{2}" y2="{2}"/>)", left, width - right,
+                     height - bottom);
+  out += fmt::format(R"(<text class="label m" x="{}" y="{}">{}</text>)", (left + width - right) / 2,
+                     height - 10, escaped(chart.x_label));
+  out += fmt::format(R"x(<text class="label m" transform="translate(16 {}) rotate(-90)">{}</text>)x",
+                     (top + height - bottom) / 2, escaped(chart.y_label));
+  return out;
+}
+
+std::string series_svg(const ChartSeries& series, const Frame& frame, std::size_t colour) {
+  std::string out = fmt::format(R"(<g class="s{}">)", colour % colours);
+  if (!series.low.empty()) {
+    std::string path;
+    for (std::size_t i = 0; i < series.line.size(); ++i) {
+      if (!std::isfinite(series.high[i])) continue;
+      path += fmt::format("{:.1f},{:.1f} ", frame.x(series.line[i].x), frame.y(series.high[i]));
+    }
+    for (std::size_t i = series.line.size(); i-- > 0;) {
+      if (!std::isfinite(series.low[i])) continue;
+      path += fmt::format("{:.1f},{:.1f} ", frame.x(series.line[i].x), frame.y(series.low[i]));
+    }
+    if (!path.empty()) out += fmt::format(R"(<polygon class="band" points="{}"/>)", path);
+  }
+  std::string path;
+  bool down = false;
+  for (const ChartPoint& p : series.line) {
+    if (!std::isfinite(p.y)) {
+      down = false;
+      continue;
+    }
+    path += fmt::format("{}{:.1f} {:.1f}", down ? "L" : "M", frame.x(p.x), frame.y(p.y));
+    down = true;
+  }
+  if (!path.empty()) {
+    out += fmt::format(R"(<path class="line{}" d="{}"/>)", series.dashed ? " dash" : "", path);
+  }
+  if (series.line.size() <= 20 && !series.dashed) {
+    for (const ChartPoint& p : series.line) {
+      if (!std::isfinite(p.y)) continue;
+      out +=
+          fmt::format(R"(<circle class="dot" cx="{:.1f}" cy="{:.1f}" r="4"/>)", frame.x(p.x), frame.y(p.y));
+    }
+  }
+  for (const ChartPoint& p : series.points) {
+    if (!std::isfinite(p.y)) continue;
+    out += fmt::format(R"(<circle class="ring" cx="{:.1f}" cy="{:.1f}" r="3.5"><title>{}</title></circle>)",
+                       frame.x(p.x), frame.y(p.y), fixed(p.y));
+  }
+  return out + "</g>";
+}
+
+std::string legend(const Chart& chart) {
+  std::string out;
+  double x = left;
+  for (std::size_t i = 0; i < chart.series.size(); ++i) {
+    const ChartSeries& series = chart.series[i];
+    if (series.name.empty()) continue;
+    out += fmt::format(R"(<g class="s{0}"><line class="line{1}" x1="{2}" x2="{3}" y1="30" y2="30"/></g>)",
+                       i % colours, series.dashed ? " dash" : "", x, x + 18);
+    out += fmt::format(R"(<text class="tick" x="{}" y="34">{}</text>)", x + 23, escaped(series.name));
+    x += 36 + 7.2 * static_cast<double>(series.name.size());
+  }
+  return out;
+}
+
+std::string opening(double w, double h, const std::string& title) {
+  return fmt::format(R"(<svg class="picture" role="img" viewBox="0 0 {0} {1}" width="{0}" height="{1}" )"
+                     R"(xmlns="http://www.w3.org/2000/svg" aria-label="{2}"><title>{2}</title>)",
+                     w, h, escaped(title));
+}
+
+using Colour = std::array<double, 3>;
+Colour between(const Colour& a, const Colour& b, double share) {
+  return {a[0] + (b[0] - a[0]) * share, a[1] + (b[1] - a[1]) * share, a[2] + (b[2] - a[2]) * share};
+}
+
+// Light to dark, so that it reads in grey too; blue below and orange above 0 for the colour-blind.
+Colour colour_of(double share, bool diverging) {
+  constexpr Colour pale{247, 249, 252}, sky{116, 173, 209}, navy{8, 48, 107};
+  constexpr Colour sand{253, 190, 112}, rust{150, 60, 4};
+  if (!diverging) return share < 0.5 ? between(pale, sky, share * 2) : between(sky, navy, share * 2 - 1);
+  const double away = std::abs(share - 0.5) * 2;
+  const Colour& middle = share < 0.5 ? sky : sand;
+  const Colour& end = share < 0.5 ? navy : rust;
+  return away < 0.5 ? between(pale, middle, away * 2) : between(middle, end, away * 2 - 1);
+}
+
+}  // namespace
+
+std::string chart_svg(const Chart& chart) {
+  const Frame frame(chart);
+  std::string out = opening(width, height, chart.title);
+  out += fmt::format(R"(<text class="title" x="{}" y="16">{}</text>)", left, escaped(chart.title));
+  out += axes(chart, frame) + legend(chart);
+  for (const ChartMark& mark : chart.marks) {
+    out += fmt::format(R"(<line class="mark" x1="{0:.1f}" x2="{0:.1f}" y1="{1}" y2="{2}"/>)", frame.x(mark.x),
+                       top, height - bottom);
+    out += fmt::format(R"(<text class="tick" x="{:.1f}" y="{}">{}</text>)", frame.x(mark.x) + 4, top + 10,
+                       escaped(mark.text));
+  }
+  for (std::size_t i = 0; i < chart.series.size(); ++i) out += series_svg(chart.series[i], frame, i);
+  return out + "</svg>";
+}
+
+std::string matrix_svg(const MatrixPicture& m) {
+  const std::size_t rows = m.rows.size(), columns = m.columns.size();
+  check(m.values.size() == rows * columns, "matrix", "{} values for {} rows and {} columns", m.values.size(),
+        rows, columns);
+  check(m.low < m.high, "matrix", "the scale goes from {} to {}", m.low, m.high);
+  const auto longest = [](const std::vector<std::string>& labels) {
+    std::size_t most = 0;
+    for (const std::string& label : labels) most = std::max(most, label.size());
+    return static_cast<double>(most);
+  };
+  const bool numbers = columns <= 16;
+  const bool turned = longest(m.columns) > 6;
+  const double cell = numbers ? 46 : std::max(10.0, 700.0 / static_cast<double>(columns));
+  const double row_height = 24;
+  const double x0 = 12 + 7.4 * std::min(longest(m.rows), 28.0);
+  const double y0 = 30 + (turned ? 6.4 * std::min(longest(m.columns), 18.0) : 18);
+  const double w = std::max(x0 + cell * static_cast<double>(columns) + 12, 320.0);
+  const double h = y0 + row_height * static_cast<double>(rows) + 12;
+  std::string out = opening(w, h, m.title);
+  out += fmt::format(R"(<text class="title" x="12" y="16">{}</text>)", escaped(m.title));
+  for (std::size_t j = 0; j < columns; ++j) {
+    const double x = x0 + cell * (static_cast<double>(j) + 0.5);
+    const std::string place =
+        turned ? fmt::format(R"x(class="tick" transform="translate({:.1f} {:.1f}) rotate(-50)")x", x, y0 - 6)
+               : fmt::format(R"(class="tick m" x="{:.1f}" y="{:.1f}")", x, y0 - 6);
+    out += fmt::format("<text {}>{}</text>", place, escaped(m.columns[j]));
+  }
+  for (std::size_t i = 0; i < rows; ++i) {
+    const double y = y0 + row_height * static_cast<double>(i);
+    out += fmt::format(R"(<text class="tick e" x="{:.1f}" y="{:.1f}">{}</text>)", x0 - 6, y + 16,
+                       escaped(m.rows[i]));
+    for (std::size_t j = 0; j < columns; ++j) {
+      const double value = m.values[i * columns + j];
+      if (!std::isfinite(value)) continue;
+      const double x = x0 + cell * static_cast<double>(j);
+      const double share = std::clamp((value - m.low) / (m.high - m.low), 0.0, 1.0);
+      const Colour c = colour_of(share, m.diverging);
+      const bool dark = 0.3 * c[0] + 0.59 * c[1] + 0.11 * c[2] < 130;
+      out += fmt::format(R"(<rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}" )"
+                         R"x(fill="rgb({:.0f},{:.0f},{:.0f})"><title>{} · {}: {}</title></rect>)x",
+                         x, y, cell - 1, row_height - 1, c[0], c[1], c[2], escaped(m.rows[i]),
+                         escaped(m.columns[j]), fixed(value, m.decimals + 1));
+      if (numbers) {
+        out += fmt::format(R"(<text class="cell m {}" x="{:.1f}" y="{:.1f}">{}</text>)",
+                           dark ? "onDark" : "onPale", x + cell / 2, y + 16, fixed(value, m.decimals));
+      }
+    }
+  }
+  return out + "</svg>";
+}
+
+std::string svg_file(const std::string& svg) {
+  const std::size_t at = svg.find('>') + 1;
+  return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n" + svg.substr(0, at) + "<style>" +
+         std::string(picture_style()) + "</style>" + svg.substr(at) + "\n";
+}
+
+}  // namespace headlab

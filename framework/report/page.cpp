@@ -1,0 +1,159 @@
+#include "framework/report/page.h"
+
+#include <array>
+#include <cmath>
+#include <fstream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "framework/core/check.h"
+#include "framework/files/atomic_file.h"
+#include "framework/files/json_file.h"
+#include "framework/report/chart.h"
+#include "framework/report/html.h"
+#include "framework/report/page_assets.h"
+#include "framework/report/page_sections.h"
+
+namespace headlab {
+
+namespace {
+
+using Json = nlohmann::json;
+namespace fs = std::filesystem;
+
+// One for each way of asking.
+constexpr std::array knockout_files = {
+    "knockout.json",          "knockout-sets.json",  "knockout-cumulative.json",
+    "knockout-keep-one.json", "knockout-curve.json", "knockout-shapley.json"};
+
+Json read_if_there(const fs::path& path) { return fs::exists(path) ? read_json(path) : Json(); }
+
+/// A line that a killed run has left half done is passed over.
+std::vector<Json> read_lines(const fs::path& path) {
+  std::vector<Json> lines;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    Json json = Json::parse(line, nullptr, false);
+    if (json.is_object()) lines.push_back(std::move(json));
+  }
+  return lines;
+}
+
+struct Parts {
+  std::string title, finding;
+  PageSections sections;
+  std::vector<std::pair<std::string, Json>> made_by;  // what, and by which command
+};
+
+void take(Parts& parts, PageSections sections) {
+  for (PageSection& section : sections) parts.sections.push_back(std::move(section));
+}
+
+template <class Sections>
+void take_file(Parts& parts, const fs::path& folder, const char* file, const char* what,
+               const Sections& sections_of) {
+  const fs::path path = folder / file;
+  const Json json = read_if_there(path);
+  if (json.is_null()) return;
+  try {
+    take(parts, sections_of(json));
+  } catch (const Json::exception& error) {
+    fail(path.string(), "is not what headlab writes there: {}", error.what());
+  }
+  if (json.contains("finding") && json["finding"].is_string()) {
+    if (!parts.finding.empty()) parts.finding += " ";
+    parts.finding += json["finding"].get<std::string>();
+  }
+  if (json.contains("made_by")) parts.made_by.emplace_back(what, json["made_by"]);
+}
+
+Parts parts_of(const fs::path& folder) {
+  Parts parts;
+  const fs::path clean = (folder / "").lexically_normal().parent_path();
+  const Json results = read_if_there(folder / "results.json");
+  const Json config = read_if_there(folder / "config.json");
+  const Json inspect = read_if_there(folder / "inspect.json");
+  const std::string name = clean.filename().string();
+  parts.title = results.is_object()  ? fmt::format("{}: head counts compared", text_at(results, "task"))
+                : config.is_object() ? fmt::format("{}: one run ({})", text_at(config, "task"), name)
+                                     : name;
+  take_file(parts, folder, "results.json", "Head counts", ablation_sections);
+  take_file(parts, folder, "inspect.json", "Heads", inspect_sections);
+  take_file(parts, folder, "attention.json", "Attention",
+            [&](const Json& attention) { return attention_sections(attention, inspect); });
+  for (const char* file : knockout_files) take_file(parts, folder, file, "Interventions", knockout_sections);
+  if (config.is_object()) take(parts, training_sections(config, read_lines(folder / "metrics.jsonl")));
+  return parts;
+}
+
+std::string html_of(const Parts& parts) {
+  std::string out =
+      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n";
+  out += fmt::format("<title>{}</title>\n", escaped(parts.title));
+  out += fmt::format("<style>\n{}{}</style></head>\n<body><main>\n", page_style(), picture_style());
+  out += fmt::format("<header><h1>{}</h1>\n", escaped(parts.title));
+  if (!parts.finding.empty()) out += finding_html(parts.finding);
+  if (parts.sections.size() > 1) {
+    out += "<nav aria-label=\"sections\">";
+    for (const PageSection& s : parts.sections)
+      out += fmt::format("<a href=\"#{}\">{}</a>", s.id, escaped(s.title));
+    out += "</nav>";
+  }
+  out += "</header>\n";
+  for (const PageSection& s : parts.sections) {
+    out += fmt::format("<section id=\"{0}\"><h2>{1}</h2>\n{2}</section>\n", s.id, escaped(s.title), s.body);
+  }
+  out += "<footer><p>Made by headlab. To make it again:</p>\n";
+  for (const auto& [what, by] : parts.made_by) {
+    out += fmt::format("<p>{}: <code>{}</code> (version {})</p>\n", escaped(what),
+                       escaped(text_at(by, "command")), escaped(text_at(by, "version")));
+  }
+  return out + fmt::format("</footer></main>\n<script>\n{}</script>\n</body></html>\n", page_script());
+}
+
+}  // namespace
+
+double number_at(const Json& json, const std::string& key) {
+  const auto found = json.find(key);
+  return found != json.end() && found->is_number() ? found->get<double>() : not_known;
+}
+
+std::string text_at(const Json& json, const std::string& key) {
+  const auto found = json.find(key);
+  return found != json.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+std::string interval_html(const Json& summary, int decimals) {
+  std::string out = html_number(number_at(summary, "mean"), decimals);
+  const auto interval = summary.find("ci95");
+  if (interval == summary.end() || interval->is_null()) return out;
+  return out + fmt::format(" [{}, {}]", html_number((*interval)[0].get<double>(), decimals),
+                           html_number((*interval)[1].get<double>(), decimals));
+}
+
+std::string finding_html(const std::string& text) {
+  return fmt::format("<p class=\"finding\">{}</p>\n", escaped(text));
+}
+
+void save_result(const fs::path& folder, std::string_view file, Json json, const MadeBy& made_by) {
+  json["made_by"] = {{"command", made_by.command}, {"version", made_by.version}};
+  write_json(folder / file, json);
+}
+
+std::vector<fs::path> write_page(const fs::path& folder, const PageOptions& options) {
+  const Parts parts = parts_of(folder);
+  std::vector<fs::path> written{folder / page_name};
+  write_file(written.front(), html_of(parts));
+  if (!options.pictures) return written;
+  for (const PageSection& section : parts.sections) {
+    for (const auto& [name, svg] : section.pictures) {
+      written.push_back(folder / (name + ".svg"));
+      write_file(written.back(), svg_file(svg));
+    }
+  }
+  return written;
+}
+
+}  // namespace headlab

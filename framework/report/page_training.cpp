@@ -1,0 +1,76 @@
+#include <cmath>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "framework/report/chart.h"
+#include "framework/report/format.h"
+#include "framework/report/html.h"
+#include "framework/report/page_sections.h"
+
+namespace headlab {
+
+namespace {
+
+using Json = nlohmann::json;
+
+/// At most `pieces` means of equal pieces.
+std::vector<ChartPoint> thinned(const std::vector<ChartPoint>& points, std::size_t pieces) {
+  if (points.size() <= pieces) return points;
+  std::vector<ChartPoint> out;
+  for (std::size_t i = 0; i < pieces; ++i) {
+    const std::size_t first = i * points.size() / pieces, last = (i + 1) * points.size() / pieces;
+    ChartPoint mean;
+    for (std::size_t k = first; k < last; ++k) {
+      mean.x += points[k].x;
+      mean.y += points[k].y;
+    }
+    const auto n = static_cast<double>(last - first);
+    out.push_back({mean.x / n, mean.y / n});
+  }
+  return out;
+}
+
+}  // namespace
+
+PageSections training_sections(const Json& config, const std::vector<Json>& metrics) {
+  PageSection section{.id = "training", .title = "Training"};
+  const Json& needs = config.at("needs");
+  HtmlTable facts("The run", {{"what"}, {"value"}});
+  for (const char* key : {"task", "seed", "steps", "batch", "learning_rate"}) {
+    if (!config.contains(key)) continue;
+    const Json& value = config[key];
+    facts.row({escaped(key), value.is_string() ? escaped(value.get<std::string>()) : escaped(value.dump())});
+  }
+  for (const char* key : {"layers", "heads", "d_model", "head_size", "context", "mlp", "positions"}) {
+    if (!needs.contains(key)) continue;
+    const Json& value = needs[key];
+    facts.row({escaped(key), value.is_string() ? escaped(value.get<std::string>()) : escaped(value.dump())});
+  }
+  std::vector<ChartPoint> loss, validation, accuracy;
+  for (const Json& line : metrics) {
+    const double step = number_at(line, "step");
+    if (std::isfinite(number_at(line, "loss"))) loss.push_back({step, number_at(line, "loss")});
+    if (line.contains("validation_loss")) validation.push_back({step, number_at(line, "validation_loss")});
+    if (line.contains("accuracy")) accuracy.push_back({step, number_at(line, "accuracy")});
+  }
+  if (!loss.empty()) {
+    Chart chart{.title = "Loss", .x_label = "step", .y_label = "nats"};
+    chart.series.push_back({.name = "training", .line = thinned(loss, 200)});
+    if (validation.size() > 1)
+      chart.series.push_back({.name = "held out", .line = validation, .dashed = true});
+    section.picture("loss", chart_svg(chart));
+    if (accuracy.size() > 1) {
+      Chart right{.title = "Accuracy on the held-out set", .x_label = "step", .y_label = "accuracy"};
+      right.series.push_back({.line = accuracy});
+      section.picture("held-out-accuracy", chart_svg(right));
+    }
+    const Json& last = metrics.back();
+    facts.row({"loss of the last step", html_number(number_at(last, "loss"), 4)});
+  }
+  if (!accuracy.empty()) facts.row({"held-out accuracy", html_number(accuracy.back().y, 4)});
+  section.add(facts.str());
+  return {std::move(section)};
+}
+
+}  // namespace headlab
