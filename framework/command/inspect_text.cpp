@@ -150,8 +150,10 @@ std::string heads_text(const InspectedHeads& found, const LoadedRun& run, const 
   }
   return header(run, chosen, found.intact) + table.str(output_terminal()) + "\n" +
          roles_text(found.analysis, found.roles, found.seeds) +
-         fmt::format("\nNext: headlab inspect {} --head {} draws what one head looks at\n",
-                     for_shell(chosen.path.string()), heads.front().id.str());
+         fmt::format(
+             "\nNext:\n  headlab inspect {0} --head {1}  draws what one head looks at\n"
+             "  headlab lifeline {0}  shows when each role was born\n",
+             for_shell(chosen.path.string()), heads.front().id.str());
 }
 
 nlohmann::json heads_json(const InspectedHeads& found, const LoadedRun& run, const ChosenRun& chosen) {

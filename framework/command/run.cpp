@@ -20,13 +20,14 @@ struct SubCommand {
   int (*run)(const Session&);
 };
 
-constexpr std::array<SubCommand, 8> sub_commands{{
+constexpr std::array<SubCommand, 9> sub_commands{{
     {"tasks", "", "list the tasks and what each one shows", tasks_command},
     {"train", "TASK|FILE", "train a model on a task or on a text file", train_command},
     {"sample", "RUN", "let a model trained on text write on", sample_command},
     {"ablate", "[TASK|FILE]", "compare head counts over several seeds", ablate_command},
     {"inspect", "RUN", "show what each head of a trained model does", inspect_command},
     {"knockout", "RUN", "switch heads of a trained model off and see what is lost", knockout_command},
+    {"lifeline", "RUN", "when in a training each head found its role", lifeline_command},
     {"verify", "", "check that this machine computes the same bits as others", verify_command},
     {"bench", "", "measure speed on fixed shapes, beside the machine's limit", bench_command},
 }};

@@ -12,6 +12,7 @@ int sample_command(const Session& session);
 int ablate_command(const Session& session);
 int inspect_command(const Session& session);
 int knockout_command(const Session& session);
+int lifeline_command(const Session& session);
 int verify_command(const Session& session);
 int bench_command(const Session& session);
 

@@ -34,8 +34,8 @@ struct HalfSums {
   }
 };
 
-HalfSums sums_over(Model& model, const Task& task, std::uint64_t seed, HeldOut part,
-                   std::int64_t batch_size) {
+HalfSums sums_over(Model& model, const Task& task, std::uint64_t seed, HeldOut part, std::int64_t batch_size,
+                   std::int64_t sequences) {
   const std::vector<HeadTarget> targets = task.head_targets();
   HalfSums sums;
   sums.targets.resize(targets.size());
@@ -43,7 +43,7 @@ HalfSums sums_over(Model& model, const Task& task, std::uint64_t seed, HeldOut p
     sums.layers.emplace_back();
     sums.layers.back().heads.resize(static_cast<std::size_t>(layer->heads()));
   }
-  const std::int64_t size = task.held_out_size(part);
+  const std::int64_t size = std::min(sequences, task.held_out_size(part));
   for (std::int64_t first = 0; first < size; first += batch_size) {
     const Batch batch = task.held_out(seed, first, std::min(batch_size, size - first), part);
     SiteQuestions questions = site_questions(model, targets, batch);
@@ -192,11 +192,12 @@ void describe_model(HeadAnalysis& analysis) {
 
 }  // namespace
 
-HeadAnalysis analyse_heads(Model& model, const Task& task, std::uint64_t seed, std::int64_t batch_size) {
+HeadAnalysis analyse_heads(Model& model, const Task& task, std::uint64_t seed, std::int64_t batch_size,
+                           std::int64_t sequences) {
   check(batch_size >= 1, "analyse_heads", "a batch size of {}, needs at least 1", batch_size);
   const Looking looking(model);
-  const HalfSums choose = sums_over(model, task, seed, HeldOut::choose, batch_size);
-  const HalfSums score = sums_over(model, task, seed, HeldOut::score, batch_size);
+  const HalfSums choose = sums_over(model, task, seed, HeldOut::choose, batch_size, sequences);
+  const HalfSums score = sums_over(model, task, seed, HeldOut::score, batch_size, sequences);
 
   HeadAnalysis analysis;
   const std::vector<HeadTarget> targets = task.head_targets();
@@ -205,7 +206,7 @@ HeadAnalysis analyse_heads(Model& model, const Task& task, std::uint64_t seed, s
   }
   describe_targets(analysis, targets, choose, score);
   assign_jobs(analysis, choose);
-  const std::vector<std::optional<double>> diversity = layer_diversity(model, task, seed);
+  const std::vector<std::optional<double>> diversity = layer_diversity(model, task, seed, sequences);
   for (std::size_t layer = 0; layer < diversity.size(); ++layer) {
     analysis.layers.push_back(layer_report(analysis, static_cast<std::int64_t>(layer)));
     analysis.layers.back().diversity = diversity[layer];

@@ -2,6 +2,7 @@
 // does.
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -78,8 +79,9 @@ struct HeadAnalysis {
 
 /// Runs the held-out set in evaluation mode, without recording; the model's mode and gates stay as they were.
 /// Asks layers for telemetry, so that memory does not grow with the square of the context. The same bits for
-/// any number of threads. Errors: a batch size below 1; a layer that gives no telemetry; labels that do not
-/// fit the model's attention.
-HeadAnalysis analyse_heads(Model& model, const Task& task, std::uint64_t seed, std::int64_t batch_size = 64);
+/// any number of threads. `sequences`: no more than these of each half. Errors: a batch size below 1; a layer
+/// that gives no telemetry; labels that do not fit the model's attention.
+HeadAnalysis analyse_heads(Model& model, const Task& task, std::uint64_t seed, std::int64_t batch_size = 64,
+                           std::int64_t sequences = std::numeric_limits<std::int64_t>::max());
 
 }  // namespace headlab

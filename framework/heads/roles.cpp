@@ -217,13 +217,13 @@ double RoleAnalysis::mean_specialisation() const {
 }
 
 RoleAnalysis analyse_roles(Model& model, const Task& task, std::uint64_t seed, const HeadAnalysis& analysis,
-                           const UntrainedHeads& untrained, const PatternRoleOptions& options) {
+                           const UntrainedHeads& untrained, const RoleOptions& options) {
   const Looking looking(model);
   const Needs& needs = model.needs();
   const std::vector<HeadTarget> targets = task.head_targets();
   RoleAnalysis result;
   result.untrained_models = untrained.models;
-  const std::vector<std::vector<PatternScore>> patterns = pattern_scores(model, task, seed, options);
+  const std::vector<std::vector<PatternScore>> patterns = pattern_scores(model, task, seed, options.patterns);
   const std::vector<std::optional<WeightFigures>> weights = all_weight_figures(model);
   const PrefixPlan plan = prefix_plan(task, needs);
   result.no_prefix = plan.absent;
@@ -248,13 +248,14 @@ RoleAnalysis analyse_roles(Model& model, const Task& task, std::uint64_t seed, c
     add_untrained_roles(head, report, untrained);
     if (prefix[h]) {
       head.prefix_matching = prefix[h]->score;
-      const std::vector<double> null = means_of(prefix[h]->shuffled, options.null_draws, seed);
+      const std::vector<double> null = means_of(prefix[h]->shuffled, options.patterns.null_draws, seed);
       head.scores.push_back(simple(Kind::induction, "induction", prefix[h]->score, null, mass_floor));
     }
     conclude(head);
     result.heads.push_back(std::move(head));
   }
   result.layers = layers_of(result.heads, analysis);
+  if (!options.circuits) return result;
   result.compositions = compositions(model);
   result.in_context = in_context_score(model, task, seed);
   return result;

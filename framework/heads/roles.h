@@ -98,10 +98,15 @@ struct RoleAnalysis {
   double mean_specialisation() const;
 };
 
+struct RoleOptions {
+  PatternRoleOptions patterns = {};
+  bool circuits = true;  ///< compositions and the in-context score, too
+};
+
 /// `analysis` is that of the same model, task and seed. `untrained`: of the same needs. Errors: see
 /// pattern_scores() and analyse_heads(). The same bits for any number of threads.
 RoleAnalysis analyse_roles(Model& model, const Task& task, std::uint64_t seed, const HeadAnalysis& analysis,
-                           const UntrainedHeads& untrained, const PatternRoleOptions& options = {});
+                           const UntrainedHeads& untrained, const RoleOptions& options = {});
 
 /// See RoleAnalysis::in_context. In evaluation mode, without recording.
 std::optional<double> in_context_score(Model& model, const Task& task, std::uint64_t seed,

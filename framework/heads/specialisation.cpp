@@ -9,8 +9,6 @@
 
 namespace headlab {
 
-namespace {
-
 // Per key: ½ p ln p + ½ q ln q − m ln m with m = (p+q)/2, whose sum is JS; none of them is 0 after smoothing.
 double root_js(const ResolvedMask::Row& row, std::int64_t allowed, const float* first, const float* second) {
   const double floor = 0.001 / static_cast<double>(allowed);
@@ -24,8 +22,6 @@ double root_js(const ResolvedMask::Row& row, std::int64_t allowed, const float* 
   }
   return std::sqrt(std::max(js, 0.0));
 }
-
-}  // namespace
 
 void PatternDistances::add(const Array& pattern, const Mask& mask, const Array& counted) {
   check(pattern && pattern.rank() == 4 && pattern.dtype() == DType::f32, "PatternDistances",
@@ -87,7 +83,8 @@ double PatternDistances::diversity() const {
   return sum / static_cast<double>(pairs);
 }
 
-std::vector<std::optional<double>> layer_diversity(Model& model, const Task& task, std::uint64_t seed) {
+std::vector<std::optional<double>> layer_diversity(Model& model, const Task& task, std::uint64_t seed,
+                                                   std::int64_t most) {
   const std::vector<HeadLayer*> layers = head_layers(model);
   std::vector<std::optional<double>> result(layers.size());
   std::vector<std::string> names;
@@ -104,7 +101,7 @@ std::vector<std::optional<double>> layer_diversity(Model& model, const Task& tas
   }
   if (names.empty()) return result;
   const std::int64_t batch_size = std::clamp<std::int64_t>((std::int64_t{1} << 22) / weights, 1, 64);
-  const std::int64_t size = std::min(diversity_sequences, task.held_out_size(HeldOut::score));
+  const std::int64_t size = std::min({most, diversity_sequences, task.held_out_size(HeldOut::score)});
   std::vector<PatternDistances> distances(layers.size());
   const ActivationCache seen(model, names);
   for (std::int64_t first = 0; first < size; first += batch_size) {

@@ -11,6 +11,9 @@
 
 namespace headlab {
 
+/// √JS of one query's weights in two heads (see PatternDistances); `allowed` is how many keys the row allows.
+double root_js(const ResolvedMask::Row& row, std::int64_t allowed, const float* first, const float* second);
+
 /// √JS between every two heads of a layer, averaged over queries, where
 /// JS(P, Q) = H((P+Q)/2) − ½H(P) − ½H(Q) in nats, with P ← 0.999 P + 0.001/n over the n allowed keys
 /// (Clark et al. 2019). 0 for equal patterns, √ln 2 ≈ 0.83 at most. Sums are f64, in a fixed order. Not
@@ -41,6 +44,7 @@ constexpr std::int64_t diversity_sequences = 256;
 
 /// Diversity of each head layer; 0 for one head, absent for a layer that does not show its pattern. For a
 /// model in evaluation mode, under NoGrad (see Looking).
-std::vector<std::optional<double>> layer_diversity(Model& model, const Task& task, std::uint64_t seed);
+std::vector<std::optional<double>> layer_diversity(Model& model, const Task& task, std::uint64_t seed,
+                                                   std::int64_t most = diversity_sequences);
 
 }  // namespace headlab

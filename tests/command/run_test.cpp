@@ -10,7 +10,8 @@
 namespace headlab {
 namespace {
 
-const std::vector<std::string> names{"tasks", "train", "sample", "ablate", "inspect", "verify", "bench"};
+const std::vector<std::string> names{"tasks",   "train",    "sample", "ablate",
+                                     "inspect", "lifeline", "verify", "bench"};
 
 TEST_F(CommandTest, HelpOfEverySubCommandShowsAnExampleAndFitsATerminal) {
   for (const std::string& name : names) {
@@ -35,7 +36,7 @@ TEST_F(CommandTest, HelpListsTheSubCommands) {
 
 TEST_F(CommandTest, SharedOptionsReadTheSameEverywhere) {
   std::string threads;
-  for (const std::string name : {"train", "sample", "ablate", "inspect", "verify", "bench"}) {
+  for (const std::string name : {"train", "sample", "ablate", "inspect", "lifeline", "verify", "bench"}) {
     const std::string help = run({name, "--help"}).out;
     const std::size_t at = help.find("threads to use");
     ASSERT_NE(at, std::string::npos) << name;
@@ -94,6 +95,7 @@ const std::vector<NumericOption> numeric_options{
     {{"ablate"}, "--threads", 0, 256},
     {{"inspect", "run"}, "--example", 0, 1e9},
     {{"inspect", "run"}, "--threads", 0, 256},
+    {{"lifeline", "run"}, "--every", 1, 1e9},
     {{"verify"}, "--threads", 0, 256},
     {{"bench"}, "--threads", 0, 256},
     {{"bench"}, "--min-time", 0, 3600, false},

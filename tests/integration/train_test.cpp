@@ -130,6 +130,11 @@ TEST_F(Integration, InspectShowsEveryHeadAndDrawsOne) {
   }
   EXPECT_EQ(json["compositions"].size(), 4u);  // each head of layer 0 with each of layer 1
   EXPECT_EQ(json["layers"].size(), 2u);
+  const Ended life = headlab({"lifeline", "run"});
+  EXPECT_EQ(life.status, 0) << life.err;
+  for (const char* word : {"role at the end", "born", "moments from step 0", "loss"}) {
+    EXPECT_NE(life.out.find(word), std::string::npos) << life.out;
+  }
   const Ended map = headlab({"inspect", "run", "--head", "1.0", "--example", "2"});
   EXPECT_EQ(map.status, 0) << map.err;
   EXPECT_NE(map.out.find("head 1.0"), std::string::npos) << map.out;
