@@ -7,6 +7,7 @@
 
 #include "framework/command/console.h"
 #include "framework/command/lifeline_text.h"
+#include "framework/command/page_option.h"
 #include "framework/command/subcommands.h"
 #include "framework/core/check.h"
 #include "framework/heads/matching.h"
@@ -18,6 +19,7 @@ namespace {
 
 struct Options {
   CommonOptions common;
+  PageOption page;
   std::optional<std::string> run;
   std::optional<std::int64_t> every;
 };
@@ -31,6 +33,7 @@ CommandLine declare(Options& o) {
              "train again, to the same bits, and look every so many steps",
              "the run's snapshots, about 20 steps, closer together at the start");
   o.common.add_threads(line);
+  o.page.add(line);
   o.common.add_json(line);
   return line
       .example("headlab lifeline runs/induction", "the birth of each role, beside the course of the loss")
@@ -79,10 +82,13 @@ int lifeline_command(const Session& session) {
     lines.matchings.push_back(
         match_heads(*shown.run.model, *lines.runs[i].run.model, *shown.run.task, shown.run.config.seed));
   }
+  const nlohmann::json json = lifeline_json(lines);
+  o.page.keep(line, session, *o.run, "lifeline.json", json);
+  const std::string page = o.page.write(line, *o.run);
   if (o.common.json) {
-    print_json(lifeline_json(lines));
+    print_json(json);
   } else {
-    print_for_people(lifeline_text(lines));
+    print_for_people(lifeline_text(lines) + "\n" + page);
   }
   return 0;
 }

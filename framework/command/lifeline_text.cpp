@@ -248,7 +248,10 @@ nlohmann::json lifeline_json(const LifeLines& lines) {
     }
     matchings.push_back(std::move(list));
   }
+  std::string finding = last_sentence(lines);
+  finding.pop_back();
   return {{"chosen_because", lines.note},
+          {"finding", finding},
           {"shown", lines.runs[lines.shown].folder.string()},
           {"runs", runs},
           {"roles", roles},

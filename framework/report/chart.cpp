@@ -226,8 +226,9 @@ std::string chart_svg(const Chart& chart) {
   for (const ChartMark& mark : chart.marks) {
     out += fmt::format(R"(<line class="mark" x1="{0:.1f}" x2="{0:.1f}" y1="{1}" y2="{2}"/>)", frame.x(mark.x),
                        top, height - bottom);
-    out += fmt::format(R"(<text class="tick" x="{:.1f}" y="{}">{}</text>)", frame.x(mark.x) + 4, top + 10,
-                       escaped(mark.text));
+    const bool turns = frame.x(mark.x) > width / 2;
+    out += fmt::format(R"(<text class="tick{}" x="{:.1f}" y="{}">{}</text>)", turns ? " e" : "",
+                       frame.x(mark.x) + (turns ? -4 : 4), top + 10, escaped(mark.text));
   }
   for (std::size_t i = 0; i < chart.series.size(); ++i) out += series_svg(chart.series[i], frame, i);
   return out + "</svg>";

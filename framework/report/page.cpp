@@ -83,6 +83,7 @@ Parts parts_of(const fs::path& folder) {
   take_file(parts, folder, "attention.json", "Attention",
             [&](const Json& attention) { return attention_sections(attention, inspect); });
   for (const char* file : knockout_files) take_file(parts, folder, file, "Interventions", knockout_sections);
+  take_file(parts, folder, "lifeline.json", "Life-lines", lifeline_sections);
   if (config.is_object()) take(parts, training_sections(config, read_lines(folder / "metrics.jsonl")));
   return parts;
 }

@@ -16,7 +16,7 @@ namespace headlab {
 /// The files that a page is made of, in its order. Each is optional.
 ///   results.json    of `ablate`          config.json, metrics.jsonl   of a run
 ///   inspect.json    of `inspect`         attention.json               maps of all heads on some examples
-///   knockout.json, knockout-sets.json and others of `knockout`
+///   knockout.json, knockout-sets.json and others of `knockout`       lifeline.json   of `lifeline`
 constexpr std::string_view page_name = "report.html";
 
 /// What made a result: shown at the end of the page.
