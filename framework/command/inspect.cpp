@@ -7,6 +7,7 @@
 #include "framework/command/page_option.h"
 #include "framework/command/subcommands.h"
 #include "framework/core/check.h"
+#include "framework/files/run_folder.h"
 #include "framework/heads/analyse.h"
 #include "framework/heads/answers.h"
 #include "framework/heads/example_map.h"
@@ -71,6 +72,8 @@ InspectedHeads inspected(const LoadedRun& run, const ChosenRun& chosen, const st
       found.seeds.push_back(seed_roles(run.config.seed, found.analysis, found.roles));
       continue;
     }
+    // A checkpoint may have been removed to save room.
+    if (!std::filesystem::exists(RunFolder::open(sibling).last_checkpoint())) continue;
     const LoadedRun other = load_run(sibling, catalogue);
     if (!other.task) continue;
     const std::uint64_t seed = other.config.seed;

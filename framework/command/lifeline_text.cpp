@@ -173,6 +173,7 @@ nlohmann::json head_json(const HeadLife& head, const std::vector<std::int64_t>& 
 std::string lifeline_text(const LifeLines& lines) {
   const LifeOfRun& run = lines.runs[lines.shown];
   const RunLife& life = run.life;
+  const Needs& needs = run.run.config.needs;
   std::string text = lines.note.empty() ? "" : lines.note + "\n";
   text += fmt::format("{}: {}, {} heads, seed {}, {} moments from step {} to {}{}\n\n", run.folder.string(),
                       run.run.config.task, life.heads.size(), life.seed, life.steps.size(),
@@ -187,7 +188,10 @@ std::string lifeline_text(const LifeLines& lines) {
   for (std::size_t h = 0; h < life.heads.size(); ++h) {
     const HeadLife& head = life.heads[h];
     if (h > 0 && life.heads[h - 1].id.layer != head.id.layer) table.rule();
-    table.row({head.id.str(), head.role.empty() ? "none" : head.role,
+    std::string name = head.id.str();
+    if (needs.architecture == Architecture::encoder_decoder)
+      name.append(" ").append(name_of(site_of(layer_of(*run.run.model, head.id), needs)));
+    table.row({name, head.role.empty() ? "none" : head.role,
                head.born ? between(life.steps, *head.born) : "–",
                head.change ? between(life.steps, head.change->index) : "–",
                head.settled ? between(life.steps, *head.settled) : "–", strip(head.strength)});

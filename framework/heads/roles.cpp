@@ -114,8 +114,11 @@ void add_untrained_roles(HeadRoles& head, const HeadReport& report, const Untrai
   const UntrainedHeads::Site& null = found->second;
   head.scores.push_back(
       simple(Kind::sink, "first token (sink)", report.pattern.sink_mass, null.sink, mass_floor));
-  head.scores.push_back(simple(Kind::uniform, "even attention", report.pattern.normalised_entropy,
-                               null.uniform, uniform_floor));
+  RoleScore even =
+      simple(Kind::uniform, "even attention", report.pattern.normalised_entropy, null.uniform, uniform_floor);
+  even.null.threshold += uniform_margin;
+  even.strength = 0;
+  head.scores.push_back(judged(std::move(even)));
   if (!head.weights || !head.weights->copying || null.copying.empty()) return;
   // One test of two sides: its size against the sizes of untrained heads, then its sign.
   const double copying = *head.weights->copying;

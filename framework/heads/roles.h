@@ -18,6 +18,8 @@ namespace headlab {
 constexpr double null_share = 0.999;
 constexpr double mass_floor = 0.4;
 constexpr double uniform_floor = 0.9;  ///< normalised entropy
+/// Heads of small random weights are all but even: an even head must be this much more so.
+constexpr double uniform_margin = 0.005;
 constexpr double copying_floor = 0.4;  ///< of copying, or of its negative for anti-copying
 
 /// What a score is compared with.

@@ -22,7 +22,7 @@ struct WeightFigures {
   std::optional<double> copying;
 };
 
-/// Absent where the layer shows no weights. Error: no such head.
+/// Without `copying`. Absent where the layer shows no weights. Error: no such head.
 std::optional<WeightFigures> weight_figures(Model& model, HeadId id);
 /// Every head, layer by layer; token maps are read once.
 std::vector<std::optional<WeightFigures>> all_weight_figures(Model& model);

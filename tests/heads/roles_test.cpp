@@ -7,6 +7,7 @@
 #include "framework/core/random.h"
 #include "models/build.h"
 #include "tests/heads/planted.h"
+#include "tests/heads/support.h"
 #include "tests/support/errors.h"
 
 namespace headlab {
@@ -88,6 +89,44 @@ TEST(Roles, AHeadThatLooksAheadIsANextTokenHead) {
   const RoleAnalysis a = roles_of(planted.model(), untrained_heads(build_model, needs, PlantTask(), 7, 30));
   ASSERT_TRUE(a.heads[1].main);
   EXPECT_EQ(a.heads[1].scores[*a.heads[1].main].kind, Kind::next);
+}
+
+TEST(Roles, HaveTheSameBitsForAnyNumberOfThreads) {
+  const Needs needs = needs_of(2, 3);
+  const auto strengths = [&](int threads) {
+    set_threads(threads);
+    PlantedDecoder planted(needs, 2);
+    planted.plant(0, 1, Plant::duplicate);
+    const UntrainedHeads null = untrained_heads(build_model, needs, PlantTask(), 7, 60);
+    std::vector<double> numbers;
+    for (const HeadRoles& head : roles_of(planted.model(), null).heads) {
+      for (const RoleScore& role : head.scores) {
+        for (const double x : {role.score, role.null.median, role.null.threshold, role.strength})
+          numbers.push_back(x);
+      }
+    }
+    set_threads(0);
+    return numbers;
+  };
+  EXPECT_EQ(strengths(1), strengths(3));
+}
+
+TEST(Roles, OfHeadsThatShowNeitherWeightsNorPatternAreAbsent) {
+  const PlantTask task;
+  PlantedModel model(task.needs(), {{-1, 0}, {0, 0, true}});
+  const RoleAnalysis seen = roles_of(model, untrained());
+  ASSERT_TRUE(seen.heads[0].main);
+  EXPECT_EQ(seen.heads[0].scores[*seen.heads[0].main].kind, Kind::previous);
+  EXPECT_TRUE(has(seen.heads[1], Kind::uniform));
+  EXPECT_FALSE(seen.heads[0].weights);
+  EXPECT_TRUE(seen.heads[0].low_rank);
+  EXPECT_TRUE(seen.compositions.empty());
+  EXPECT_NE(seen.no_copying, "");
+  model.attn->shows_pattern = false;
+  const RoleAnalysis shy = roles_of(model, untrained());
+  EXPECT_FALSE(shy.heads[0].main);
+  EXPECT_FALSE(shy.heads[0].prefix_matching);
+  EXPECT_TRUE(has(shy.heads[1], Kind::uniform));  // telemetry is enough
 }
 
 }  // namespace

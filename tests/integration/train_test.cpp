@@ -130,7 +130,7 @@ TEST_F(Integration, InspectShowsEveryHeadAndDrawsOne) {
   }
   EXPECT_EQ(json["compositions"].size(), 4u);  // each head of layer 0 with each of layer 1
   EXPECT_EQ(json["layers"].size(), 2u);
-  const Ended life = headlab({"lifeline", "run"});
+  const Ended life = headlab({"lifeline", "run", "--every", "1000"});
   EXPECT_EQ(life.status, 0) << life.err;
   for (const char* word : {"role at the end", "born", "moments from step 0", "loss"}) {
     EXPECT_NE(life.out.find(word), std::string::npos) << life.out;
