@@ -116,7 +116,7 @@ void add_untrained_roles(HeadRoles& head, const HeadReport& report, const Untrai
       simple(Kind::sink, "first token (sink)", report.pattern.sink_mass, null.sink, mass_floor));
   RoleScore even =
       simple(Kind::uniform, "even attention", report.pattern.normalised_entropy, null.uniform, uniform_floor);
-  even.null.threshold += uniform_margin;
+  even.null.threshold = 1 - uniform_share * (1 - even.null.threshold);
   even.strength = 0;
   head.scores.push_back(judged(std::move(even)));
   if (!head.weights || !head.weights->copying || null.copying.empty()) return;

@@ -18,8 +18,9 @@ namespace headlab {
 constexpr double null_share = 0.999;
 constexpr double mass_floor = 0.4;
 constexpr double uniform_floor = 0.9;  ///< normalised entropy
-/// Heads of small random weights are all but even: an even head must be this much more so.
-constexpr double uniform_margin = 0.005;
+/// Heads of small random weights are all but even: an even head must be short of 1 by no more than this share
+/// of what the most even of them are.
+constexpr double uniform_share = 0.5;
 constexpr double copying_floor = 0.4;  ///< of copying, or of its negative for anti-copying
 
 /// What a score is compared with.
