@@ -30,7 +30,11 @@ HeadLife life_of_head(std::size_t h, const std::vector<RoleAnalysis>& moments,
   const HeadRoles& end = moments.back().heads[h];
   life.id = end.id;
   life.settled = true_from(itself[h]);
-  if (!end.main) return life;
+  if (!end.main) {
+    life.strength.resize(moments.size());
+    life.score.resize(moments.size());
+    return life;
+  }
   life.role = end.scores[*end.main].name;
   std::vector<bool> holds;
   std::vector<double> numbers;

@@ -27,7 +27,7 @@ std::optional<ChangePoint> change_point(std::span<const double> values);
 struct HeadLife {
   HeadId id;
   std::string role;              ///< the main one at the end; empty: none
-  std::vector<double> strength;  ///< of this role; 0 where it does not hold
+  std::vector<double> strength;  ///< of this role; 0 where it does not hold, or without one
   /// Its score; absent where an offset was not among those that were tested.
   std::vector<std::optional<double>> score;
   std::optional<std::size_t> born;    ///< the role holds from here to the end; absent without a role

@@ -134,6 +134,7 @@ TEST(LifeOf, DatesTheBirthOfPlantedHeads) {
   EXPECT_EQ(life.heads[2].change->index, 4U);
   EXPECT_EQ(life.heads[3].role, "");
   EXPECT_FALSE(life.heads[3].born);
+  EXPECT_EQ(life.heads[3].strength, std::vector<double>(5));
   EXPECT_EQ(life.heads[3].settled, 0U);  // it never changed
   EXPECT_EQ(life.births.at("previous token"), 3U);
   EXPECT_EQ(life.births.at("first token (sink)"), 4U);
