@@ -1,13 +1,12 @@
 #include <algorithm>
-#include <cstdio>
 
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 #include "framework/command/console.h"
 #include "framework/command/interrupt.h"
 #include "framework/command/page_option.h"
 #include "framework/command/subcommands.h"
+#include "framework/command/sweep_line.h"
 #include "framework/command/training_options.h"
 #include "framework/core/check.h"
 #include "framework/report/ablation.h"
@@ -55,33 +54,6 @@ CommandLine declare(Options& o) {
       .example("headlab ablate roles --heads 1,2,4 --seeds 7", "with seven seeds differences can be tested")
       .example("headlab ablate --json > results.json", "for other programs");
 }
-
-/// One line on a terminal, rewritten in place; silent elsewhere.
-class SweepLine {
- public:
-  void show(const SweepProgress& progress) {
-    if (!on_) return;
-    std::string line = fmt::format("{} of {} runs", progress.done, progress.total);
-    if (progress.elsewhere > 0) line += fmt::format(", {} in another process", progress.elsewhere);
-    for (const SweepProgress::Running& run : progress.running) {
-      // "h8-s1-0a1b2c3d": the hash says nothing to people.
-      line += fmt::format("  {} {}/{}", run.name.substr(0, run.name.rfind('-')), run.step, run.steps);
-    }
-    const Terminal terminal = this_terminal(STDERR_FILENO);
-    if (terminal.width > 1) line = shortened(line, terminal.width - 1, terminal.unicode);
-    write(fmt::format("\r{}\x1b[K", line));
-  }
-  void end() {
-    if (on_) write("\r\x1b[K");
-  }
-
- private:
-  static void write(const std::string& text) {
-    static_cast<void>(std::fputs(text.c_str(), stderr));
-    static_cast<void>(std::fflush(stderr));
-  }
-  bool on_ = ::isatty(STDERR_FILENO) == 1;
-};
 
 AblationOptions plan(const Options& o, const std::string& name, const RunConfig& config,
                      const Session& session) {

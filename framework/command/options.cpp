@@ -74,6 +74,13 @@ CommandLine& CommandLine::argument(std::string name, std::optional<std::string>&
   return *this;
 }
 
+CommandLine& CommandLine::arguments(std::string name, std::vector<std::string>& into, std::string help) {
+  arguments_ = &into;
+  argument_name_ = std::move(name);
+  argument_help_ = std::move(help);
+  return *this;
+}
+
 CommandLine& CommandLine::add(Option option) {
   options_.push_back(std::move(option));
   return *this;
@@ -189,7 +196,8 @@ std::string CommandLine::Option::shown() const {
 
 std::string CommandLine::help() const {
   std::string text = fmt::format("headlab {}: {}\n\nUsage: headlab {}", name_, summary_, name_);
-  if (argument_ != nullptr) {
+  const bool takes_argument = argument_ != nullptr || arguments_ != nullptr;
+  if (takes_argument) {
     text += argument_required_ ? fmt::format(" {}", argument_name_) : fmt::format(" [{}]", argument_name_);
   }
   text += options_.empty() ? "\n\n" : " [options]\n\n";
@@ -199,7 +207,7 @@ std::string CommandLine::help() const {
       indent = std::max(indent, display_width(option.shown()) + 4);
     }
   }
-  if (argument_ != nullptr) text += entry(argument_name_, argument_help_, indent) + "\n";
+  if (takes_argument) text += entry(argument_name_, argument_help_, indent) + "\n";
   bool after_options = false;
   for (const Option& option : options_) {
     if (option.name.empty()) {

@@ -42,6 +42,8 @@ class CommandLine {
 
   /// The one argument without dashes. `required`: an error when it is missing.
   CommandLine& argument(std::string name, std::optional<std::string>& into, std::string help, bool required);
+  /// Any number of arguments without dashes.
+  CommandLine& arguments(std::string name, std::vector<std::string>& into, std::string help);
   /// A heading for the options that follow.
   CommandLine& group(std::string heading);
   CommandLine& flag(std::string option, bool& into, std::string help);
@@ -92,6 +94,7 @@ class CommandLine {
 
   std::string name_, summary_;
   std::optional<std::string>* argument_ = nullptr;
+  std::vector<std::string>* arguments_ = nullptr;  // in place of it
   std::string argument_name_, argument_help_;
   bool argument_required_ = false;
   std::vector<Option> options_;

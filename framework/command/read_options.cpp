@@ -35,6 +35,8 @@ bool CommandLine::read(std::span<const std::string> arguments) {
     given[option.name]->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   }
   CLI::Option* positional = argument_ == nullptr ? nullptr : app.add_option(argument_name_)->expected(1);
+  CLI::Option* list = arguments_ == nullptr ? nullptr : app.add_option(argument_name_)->expected(-1);
+  if (list != nullptr) list->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   try {
     std::vector<std::string> reversed(apart.rbegin(), apart.rend());
     app.parse(std::move(reversed));
@@ -57,6 +59,7 @@ bool CommandLine::read(std::span<const std::string> arguments) {
     }
   }
   if (positional != nullptr && positional->count() > 0) *argument_ = positional->results().front();
+  if (list != nullptr) *arguments_ = list->results();
   if (argument_required_ && !argument_->has_value()) {
     throw UsageError(fmt::format("{} is missing; see headlab {} --help", argument_name_, name_));
   }

@@ -20,7 +20,7 @@ struct SubCommand {
   int (*run)(const Session&);
 };
 
-constexpr std::array<SubCommand, 9> sub_commands{{
+constexpr std::array<SubCommand, 10> sub_commands{{
     {"tasks", "", "list the tasks and what each one shows", tasks_command},
     {"train", "TASK|FILE", "train a model on a task or on a text file", train_command},
     {"sample", "RUN", "let a model trained on text write on", sample_command},
@@ -28,6 +28,7 @@ constexpr std::array<SubCommand, 9> sub_commands{{
     {"inspect", "RUN", "show what each head of a trained model does", inspect_command},
     {"knockout", "RUN", "switch heads of a trained model off and see what is lost", knockout_command},
     {"lifeline", "RUN", "when in a training each head found its role", lifeline_command},
+    {"reproduce", "[TASK...]", "train what the tasks claim, and say which claims hold", reproduce_command},
     {"verify", "", "check that this machine computes the same bits as others", verify_command},
     {"bench", "", "measure speed on fixed shapes, beside the machine's limit", bench_command},
 }};
@@ -36,7 +37,7 @@ std::string overview() {
   std::string text =
       "headlab: a laboratory for attention heads\n\nUsage: headlab SUB-COMMAND [arguments]\n\n";
   for (const SubCommand& command : sub_commands) {
-    text += fmt::format("  {:<8} {:<13} {}\n", command.name, command.arguments, command.summary);
+    text += fmt::format("  {:<9} {:<13} {}\n", command.name, command.arguments, command.summary);
   }
   return text +
          "\nheadlab SUB-COMMAND --help lists its options.\n\nExamples:\n"

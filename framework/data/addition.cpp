@@ -44,6 +44,26 @@ void AdditionTask::write_sum(Batch& batch, std::int64_t row, Random& random, boo
   }
 }
 
+std::vector<Claim> AdditionTask::claims() const {
+  return {{.says = "whole sums", .heads = {4, 8, 16}, .lower = .85},
+          {.says = "whole sums, less those of one head", .heads = {4}, .lower = .2, .minus = 1},
+          {.says = "weight on the two digits that belong together",
+           .measure = Measure::mass,
+           .heads = {4, 8, 16},
+           .lower = .85,
+           .target = 0,
+           .other = 1},
+          {.says = "whole sums",
+           .heads = {4, 8, 16},
+           .lower = .97,
+           .setting = {.name = "800 steps", .steps = 800}},
+          {.says = "whole sums",
+           .heads = {1},
+           .lower = .97,
+           .seeds = .4,
+           .setting = {.name = "1200 steps", .steps = 1200}}};
+}
+
 void AdditionTask::write(Batch& batch, std::int64_t row, Random& random) const {
   write_sum(batch, row, random, false);
 }

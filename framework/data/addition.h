@@ -21,6 +21,7 @@ class AdditionTask final : public Task {
   Accuracy accuracy() const override { return Accuracy::whole_sequence; }
   /// a digit, b digit: where the digits of the sum's digit i = 0, 1 stand, for the query that predicts it.
   std::vector<HeadTarget> head_targets() const override;
+  std::vector<Claim> claims() const override;
   std::vector<Rung> ladder() const override { return {{1, 0.371}, {4, 0.977}, {8, 0.987}, {16, 0.991}}; }
   double chance() const override { return 0.01; }
   std::vector<std::int64_t> delimiters() const override { return {plus, equals}; }

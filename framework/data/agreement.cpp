@@ -179,6 +179,34 @@ std::vector<Rung> AgreementTask::ladder() const {
 std::vector<std::int64_t> AgreementTask::delimiters() const { return {id_of(stop), id_of(comma)}; }
 std::optional<std::int64_t> AgreementTask::start_token() const { return id_of(start); }
 
+std::vector<Claim> AgreementTask::claims() const {
+  return {{.says = "number, hard set", .heads = {1}, .lower = .45, .upper = .95},
+          {.says = "number, hard set", .heads = {4, 8, 16}, .lower = .97},
+          {.says = "looks at the subject, best head",
+           .measure = Measure::relation,
+           .heads = {4, 8, 16},
+           .lower = .50},
+          {.says = "number without the heads on the subject",
+           .measure = Measure::without_set,
+           .heads = {4, 8},
+           .upper = .80,
+           .answer = 0,
+           .threshold = .3},
+          {.says = "tense without the heads on the subject",
+           .measure = Measure::without_set,
+           .heads = {4, 8},
+           .lower = .93,
+           .answer = 1,
+           .threshold = .3},
+          {.says = "tense without the heads on the time",
+           .measure = Measure::without_set,
+           .heads = {4, 8},
+           .upper = .85,
+           .target = 1,
+           .answer = 1,
+           .threshold = .3}};
+}
+
 void AgreementTask::write(Batch& batch, std::int64_t row, Random& random) const {
   put(batch, row, drawn(random, false));
 }

@@ -30,6 +30,7 @@ class AgreementTask final : public Task {
   std::vector<Probe> probes() const override;
   /// subject, time: where they stand, for the query before the verb.
   std::vector<HeadTarget> head_targets() const override;
+  std::vector<Claim> claims() const override;
   std::vector<Rung> ladder() const override;
   double chance() const override { return 0.5; }
   std::vector<std::int64_t> delimiters() const override;

@@ -21,6 +21,10 @@ std::vector<HeadTarget> AskTask::head_targets() const {
   return {{"asked", AttentionSite::self, 0, HeadTarget::Kind::key}};
 }
 
+std::vector<Claim> AskTask::claims() const {
+  return {{.says = "accuracy", .heads = {1, 8, 16}, .lower = .99}};
+}
+
 void AskTask::write(Batch& batch, std::int64_t row, Random& random) const {
   std::int64_t* x = example_of(batch.inputs[0], row);
   std::int64_t* question = example_of(batch.inputs[1], row);

@@ -23,6 +23,7 @@ class CoreferenceTask final : public Task {
   std::vector<Probe> probes() const override;
   /// All for the query at the pronoun.
   std::vector<HeadTarget> head_targets() const override;
+  std::vector<Claim> claims() const override;
   std::vector<Rung> ladder() const override { return {{1, 0.688}, {4, 0.99}, {8, 0.995}, {16, 0.995}}; }
   double chance() const override { return 0.5; }
   /// Noun 0 … 31: class·4 + which of two·2 + plural. Property: 32 + class·2 + which.

@@ -34,6 +34,11 @@ bool GlyphsTask::ink(std::int64_t shape, std::int64_t row, std::int64_t column) 
   return (bits[static_cast<std::size_t>(shape)] >> (8 - 3 * row - column) & 1U) != 0;
 }
 
+std::vector<Claim> GlyphsTask::claims() const {
+  return {{.says = "accuracy", .heads = {1}, .lower = .95},
+          {.says = "accuracy, less that of one head", .heads = {8, 16}, .upper = -.05, .minus = 1}};
+}
+
 void GlyphsTask::write(Batch& batch, std::int64_t row, Random& random) const {
   float* pixels = batch.inputs[0].data<float>() + row * cells * cell_pixels;
   const std::vector<std::int64_t> cell = random.permutation(cells);

@@ -24,6 +24,7 @@ class GlyphsTask final : public Task {
   std::int64_t measured_steps() const override { return 500; }
   /// From the cue to its match and on from the class token to the cue; or the other way round.
   std::vector<HeadTarget> head_targets() const override;
+  std::vector<Claim> claims() const override;
   std::vector<Rung> ladder() const override { return {{1, 0.991}, {4, 0.884}, {8, 0.771}, {16, 0.796}}; }
   double chance() const override { return 1.0 / classes; }
   /// 1 where the shape has ink, row by row from the highest bit of nine.

@@ -41,6 +41,37 @@ std::vector<Rung> InductionTask::ladder() const {
   return {{1, 0.871}, {2, 0.998}, {4, 0.998}, {8, 0.771}, {16, 0.149}};
 }
 
+std::vector<Claim> InductionTask::claims() const {
+  return {{.says = "accuracy", .heads = {1}, .lower = .65},
+          {.says = "accuracy", .heads = {4}, .lower = .98},
+          {.says = "accuracy, heads of width 4", .heads = {16}, .upper = .40},
+          {.says = "step at which half is right",
+           .measure = Measure::half_step,
+           .heads = {4},
+           .lower = 175,
+           .upper = 375},
+          {.says = "weight on the successor",
+           .measure = Measure::mass,
+           .heads = {4},
+           .lower = .75,
+           .target = successor},
+          {.says = "right without the previous-token heads",
+           .measure = Measure::without_set,
+           .heads = {4},
+           .upper = .25,
+           .target = previous,
+           .threshold = .5},
+          {.says = "accuracy", .heads = {1, 4}, .upper = .15, .setting = {.name = "one layer", .layers = 1}},
+          {.says = "accuracy",
+           .heads = {1, 4},
+           .lower = .97,
+           .setting = {.name = "one layer, smeared keys", .steps = 200, .layers = 1, .smeared_keys = true}},
+          {.says = "accuracy, heads of width 16",
+           .heads = {16},
+           .lower = .98,
+           .setting = {.name = "d_k 16", .head_size = 16}}};
+}
+
 void InductionTask::write(Batch& batch, std::int64_t row, Random& random) const {
   std::int64_t* x = example_of(batch.inputs[0], row);
   const std::int64_t length = shortest + random.below(longest - shortest + 1);

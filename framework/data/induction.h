@@ -19,6 +19,7 @@ class InductionTask final : public Task {
   /// successor: at a scored query t, the token after the earlier occurrence, s + (t − c) + 1. previous: at
   /// the positions that successor points to, the token before; there the first layer's work is used.
   std::vector<HeadTarget> head_targets() const override;
+  std::vector<Claim> claims() const override;
   std::vector<Rung> ladder() const override;
   double chance() const override { return 1.0 / tokens; }
   /// Of `successor`: Σ_L (L − 1)/(33 − 2L) / Σ_L (L − 1), since offsets 12 … 20 occur for every L.

@@ -27,6 +27,24 @@ std::vector<Rung> OffsetsTask::ladder() const {
   return {{1, 0.209}, {2, 0.437}, {4, 0.819}, {8, 1.0}, {16, 1.0}};
 }
 
+std::vector<Claim> OffsetsTask::claims() const {
+  return {
+      {.says = "accuracy", .heads = {1}, .lower = .15, .upper = .26},
+      {.says = "accuracy", .heads = {2}, .lower = .37, .upper = .50},
+      {.says = "accuracy", .heads = {4}, .lower = .68, .upper = .92},
+      {.says = "accuracy", .heads = {8, 16}, .lower = .97},
+      {.says = "all eight right at one position", .measure = Measure::position, .heads = {1}, .upper = .02},
+      {.says = "all eight right at one position", .measure = Measure::position, .heads = {4}, .upper = .60},
+      {.says = "all eight right at one position", .measure = Measure::position, .heads = {8}, .lower = .90},
+      {.says = "offsets that own a clean head", .measure = Measure::cover, .heads = {1, 2}, .upper = 1},
+      {.says = "offsets that own a clean head", .measure = Measure::cover, .heads = {8}, .lower = 5},
+      {.says = "offsets that own a clean head", .measure = Measure::cover, .heads = {16}, .lower = 7},
+      {.says = "different offsets of the heads",
+       .measure = Measure::distinct_offsets,
+       .heads = {8},
+       .lower = 7}};
+}
+
 void OffsetsTask::write(Batch& batch, std::int64_t row, Random& random) const {
   std::int64_t* x = example_of(batch.inputs[0], row);
   std::int64_t* answers = example_of(batch.targets, row);

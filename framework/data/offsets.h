@@ -18,6 +18,7 @@ class OffsetsTask final : public Task {
   Needs needs() const override;
   Recipe recipe() const override;
   std::vector<HeadTarget> head_targets() const override;
+  std::vector<Claim> claims() const override;
   std::vector<Rung> ladder() const override;
   double chance() const override { return 1.0 / tokens; }
   std::optional<double> best_fixed_offset() const override { return 1.0 / offsets; }

@@ -18,6 +18,18 @@ std::vector<HeadTarget> PrevTask::head_targets() const {
   return {{"t-1", AttentionSite::self, 0, HeadTarget::Kind::key}};
 }
 
+std::vector<Claim> PrevTask::claims() const {
+  return {{.says = "accuracy", .heads = {1, 4, 8, 16}, .lower = .99},
+          {.says = "accuracy lost without the only head",
+           .measure = Measure::worst_head,
+           .heads = {1},
+           .lower = .80},
+          {.says = "accuracy lost without any one head",
+           .measure = Measure::worst_head,
+           .heads = {4, 8, 16},
+           .upper = .05}};
+}
+
 void PrevTask::write(Batch& batch, std::int64_t row, Random& random) const {
   std::int64_t* x = example_of(batch.inputs[0], row);
   std::int64_t* answers = example_of(batch.targets, row);

@@ -15,6 +15,7 @@ class PrevTask final : public Task {
   Needs needs() const override;
   Recipe recipe() const override;
   std::vector<HeadTarget> head_targets() const override;
+  std::vector<Claim> claims() const override;
   std::vector<Rung> ladder() const override { return {{1, 1.0}, {4, 1.0}, {8, 1.0}, {16, 1.0}}; }
   double chance() const override { return 1.0 / tokens; }
   std::optional<double> best_fixed_offset() const override { return 1.0; }

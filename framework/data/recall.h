@@ -22,6 +22,7 @@ class RecallTask final : public Task {
   /// value: at a question, the value's position. previous: at the values, the position before; there the
   /// first layer's work is used.
   std::vector<HeadTarget> head_targets() const override;
+  std::vector<Claim> claims() const override;
   std::vector<Rung> ladder() const override;
   /// Any of the values that are there: the mean of 1/P over questions, not counting values that are equal.
   double chance() const override { return 0.187; }

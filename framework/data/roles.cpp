@@ -27,6 +27,21 @@ std::vector<Rung> RolesTask::ladder() const {
   return {{1, 0.601}, {2, 0.857}, {4, 1.0}, {8, 1.0}, {16, 1.0}};
 }
 
+std::vector<Claim> RolesTask::claims() const {
+  return {{.says = "accuracy", .heads = {1}, .lower = .45, .upper = .85},
+          {.says = "accuracy", .heads = {2}, .lower = .78, .upper = .92},
+          {.says = "accuracy", .heads = {4, 8, 16}, .lower = .97},
+          {.says = "heads that the four roles are on",
+           .measure = Measure::distinct_owners,
+           .heads = {4},
+           .lower = 4,
+           .seeds = .8},
+          {.says = "another role's loss without a role's head",
+           .measure = Measure::off_job_lost,
+           .heads = {4},
+           .upper = .05}};
+}
+
 void RolesTask::write(Batch& batch, std::int64_t row, Random& random) const {
   std::int64_t* x = example_of(batch.inputs[0], row);
   std::int64_t* y = example_of(batch.inputs[1], row);

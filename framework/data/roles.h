@@ -23,6 +23,7 @@ class RolesTask final : public Task {
   Needs needs() const override;
   Recipe recipe() const override;
   std::vector<HeadTarget> head_targets() const override;
+  std::vector<Claim> claims() const override;
   std::vector<Rung> ladder() const override;
   /// One in eight of the first three, one in two of maj, weighted by how often each is scored.
   double chance() const override { return 0.22; }

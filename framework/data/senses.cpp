@@ -76,6 +76,14 @@ std::vector<HeadTarget> SensesTask::head_targets() const {
   return {{"cue", AttentionSite::self, 0, HeadTarget::Kind::key}};
 }
 
+std::vector<Claim> SensesTask::claims() const {
+  return {{.says = "accuracy", .heads = {1, 4, 8, 16}, .lower = .99},
+          {.says = "accuracy lost without any one head",
+           .measure = Measure::worst_head,
+           .heads = {8, 16},
+           .upper = .20}};
+}
+
 void SensesTask::write(Batch& batch, std::int64_t row, Random& random) const {
   if (!batch.valid) batch.valid = Array::zeros(batch.inputs[0].shape(), DType::u8);
   put(batch, row, draw_sentence(random, false, compose));

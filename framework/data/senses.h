@@ -19,6 +19,7 @@ class SensesTask final : public Task {
   Needs needs() const override;
   Recipe recipe() const override;
   std::vector<HeadTarget> head_targets() const override;
+  std::vector<Claim> claims() const override;
   std::vector<Rung> ladder() const override { return {{1, 1.0}, {4, 1.0}, {8, 1.0}, {16, 1.0}}; }
   /// The word is known, its sense is not.
   double chance() const override { return 0.5; }

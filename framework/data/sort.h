@@ -18,6 +18,7 @@ class SortTask final : public Task {
   Recipe recipe() const override;
   Accuracy accuracy() const override { return Accuracy::whole_sequence; }
   std::vector<HeadTarget> head_targets() const override;
+  std::vector<Claim> claims() const override;
   std::vector<Rung> ladder() const override { return {{1, 1.0}, {4, 1.0}, {8, 1.0}, {16, 1.0}}; }
   double chance() const override { return 0; }
   std::vector<std::int64_t> delimiters() const override { return {separator}; }

@@ -9,6 +9,7 @@
 
 #include "framework/core/random.h"
 #include "framework/data/batch.h"
+#include "framework/data/claim.h"
 #include "framework/data/needs.h"
 #include "framework/data/recipe.h"
 
@@ -59,6 +60,8 @@ class Task {
   virtual std::vector<Rung> ladder() const { return {}; }
   /// Steps of the trainings behind ladder(), by the recipe but for their number.
   virtual std::int64_t measured_steps() const { return recipe().steps; }
+  /// What holds of models trained on it, for `headlab reproduce`.
+  virtual std::vector<Claim> claims() const { return {}; }
   /// Accuracy of guessing without attention, in the unit of accuracy(); of the best fixed offset as an answer
   /// to the head targets (pooled over them), where one is known.
   virtual double chance() const = 0;

@@ -161,6 +161,22 @@ std::vector<std::int64_t> TranslateTask::delimiters() const {
 }
 std::optional<std::int64_t> TranslateTask::start_token() const { return greedy()->start; }
 
+std::vector<Claim> TranslateTask::claims() const {
+  return {{.says = "whole sentences", .heads = {1}, .lower = .40, .upper = .90},
+          {.says = "whole sentences", .heads = {4}, .lower = .93},
+          {.says = "whole sentences", .heads = {8, 16}, .lower = .80},
+          {.says = "alignment above the best offset, best head",
+           .measure = Measure::relation_above_offset,
+           .heads = {1, 4, 8, 16},
+           .lower = .25,
+           .target = words},
+          {.says = "alignment of nouns, best head",
+           .measure = Measure::relation,
+           .heads = {4, 8, 16},
+           .lower = .70,
+           .target = nouns}};
+}
+
 void TranslateTask::write(Batch& batch, std::int64_t row, Random& random) const {
   put(batch, row, drawn(random, false));
 }

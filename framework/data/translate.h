@@ -26,6 +26,7 @@ class TranslateTask final : public Task {
   /// At the query that predicts a word, the source word that it translates; all of them, and nouns alone.
   /// "ga", "wo" and the end mark have none.
   std::vector<HeadTarget> head_targets() const override;
+  std::vector<Claim> claims() const override;
   std::vector<Rung> ladder() const override;
   double chance() const override { return 0; }
   std::vector<std::int64_t> delimiters() const override;

@@ -67,7 +67,7 @@ std::optional<HeadFigures> figures_of(Model& model, const Task& task, std::uint6
 }  // namespace
 
 std::optional<RunRecord> train_run(const Task& task, const Catalogue& catalogue, const PlannedRun& run,
-                                   const RunPlace& place) {
+                                   const RunPlace& place, std::int64_t evaluate_every) {
   RunRecord record;
   record.heads = run.config.needs.heads;
   record.seed = run.config.seed;
@@ -79,6 +79,7 @@ std::optional<RunRecord> train_run(const Task& task, const Catalogue& catalogue,
   options.run = place.folder;
   options.resume = RunFolder::is_run(place.folder);  // what a stopped or killed call left behind
   options.snapshots = false;
+  options.evaluate_every = evaluate_every;
   options.observers = {&counter};
   options.stop = place.stop;
   TrainResult trained;

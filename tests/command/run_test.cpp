@@ -10,8 +10,8 @@
 namespace headlab {
 namespace {
 
-const std::vector<std::string> names{"tasks",   "train",    "sample", "ablate",
-                                     "inspect", "lifeline", "verify", "bench"};
+const std::vector<std::string> names{"tasks",    "train",     "sample", "ablate", "inspect",
+                                     "lifeline", "reproduce", "verify", "bench"};
 
 TEST_F(CommandTest, HelpOfEverySubCommandShowsAnExampleAndFitsATerminal) {
   for (const std::string& name : names) {
@@ -217,6 +217,14 @@ TEST_F(CommandTest, TasksAreListedForPeopleAndPrograms) {
   EXPECT_EQ(json.at("tasks").size(), 3u);
   EXPECT_EQ(json["tasks"][0]["name"], "offsets");
   EXPECT_EQ(json["tasks"][0]["heads"], 8);
+}
+
+TEST_F(CommandTest, ReproduceRefusesWhatItCannotTrain) {
+  expect_usage({"reproduce", "ofsets"},
+               "headlab reproduce: there is no task 'ofsets' (did you mean 'offsets'?)");
+  expect_usage({"reproduce", "roles", "roles"}, "headlab reproduce: roles: given twice");
+  expect_usage({"reproduce", "--seeds", "0"},
+               "headlab reproduce: --seeds: 0 is out of range (allowed: 1 … 1000)");
 }
 
 }  // namespace

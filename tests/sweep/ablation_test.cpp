@@ -52,9 +52,15 @@ std::string undisturbed() {
   return numbers(run_ablation(TinyTask(), tiny_catalogue(), tiny_options(folder.path())));
 }
 
+// Its measured accuracies are those of as many steps as the tests train.
+class MeasuredTask final : public TinyTask {
+ public:
+  std::int64_t measured_steps() const override { return 5; }
+};
+
 TEST(Ablation, TrainsEveryHeadCountWithEverySeed) {
   const TemporaryFolder folder;
-  const AblationResult result = run_ablation(TinyTask(), tiny_catalogue(), tiny_options(folder.path()));
+  const AblationResult result = run_ablation(MeasuredTask(), tiny_catalogue(), tiny_options(folder.path()));
   ASSERT_EQ(result.levels.size(), 2u);
   EXPECT_EQ(result.done, 6);
   EXPECT_EQ(result.made, 6);
@@ -85,6 +91,10 @@ TEST(Ablation, TrainsEveryHeadCountWithEverySeed) {
   EXPECT_FALSE(result.levels[0].difference);
   EXPECT_EQ(result.levels[0].prototype, 0.5);
   EXPECT_FALSE(four.prototype);
+  AblationOptions longer = tiny_options(folder.path() / "longer");
+  longer.base.recipe.steps = 6;
+  longer.seeds = 1;
+  EXPECT_FALSE(run_ablation(MeasuredTask(), tiny_catalogue(), longer).levels[0].prototype);
   ASSERT_TRUE(result.picked);
   ASSERT_TRUE(result.knockout);
   EXPECT_EQ(std::ssize(result.knockout->heads), result.picked->record.heads);
