@@ -142,6 +142,15 @@ CommandLine& CommandLine::whole_list(const std::string& option, std::vector<std:
               }});
 }
 
+CommandLine& CommandLine::real_list(const std::string& option, std::vector<double>& into, RealRange range,
+                                    std::string help) {
+  const std::string fallback =
+      in_brackets(range_text(range), into.empty() ? "" : fmt::format("{}", fmt::join(into, ",")));
+  return add({option, "X,X,…", std::move(help), fallback, [option, &into, range](std::string_view text) {
+                into = parse_real_list(option, text, range);
+              }});
+}
+
 CommandLine& CommandLine::example(std::string line, std::string effect) {
   examples_.emplace_back(std::move(line), std::move(effect));
   return *this;

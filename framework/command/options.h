@@ -61,6 +61,8 @@ class CommandLine {
                     const std::string& otherwise = "");
   CommandLine& whole_list(const std::string& option, std::vector<std::int64_t>& into, WholeRange range,
                           std::string help);
+  CommandLine& real_list(const std::string& option, std::vector<double>& into, RealRange range,
+                         std::string help);
   /// A whole command line and what it does.
   CommandLine& example(std::string line, std::string effect);
 

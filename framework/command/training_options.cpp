@@ -25,36 +25,58 @@ void set_steps(Recipe& recipe, std::int64_t steps) {
   recipe.steps = steps;
 }
 
-void set_d_model(Needs& needs, std::int64_t d_model) {
-  needs.mlp = static_cast<std::int64_t>(std::llround(
-      static_cast<double>(needs.mlp) / static_cast<double>(needs.d_model) * static_cast<double>(d_model)));
-  needs.d_model = d_model;
+const TrainingNumber& number_named(std::string_view name) {
+  const std::vector<TrainingNumber>& numbers = training_numbers();
+  return *std::find_if(numbers.begin(), numbers.end(),
+                       [name](const TrainingNumber& number) { return number.name == name; });
 }
 
 }  // namespace
 
+const std::vector<TrainingNumber>& training_numbers() {
+  using Options = TrainingOptions;
+  static const std::vector<TrainingNumber> numbers = {
+      {.name = "lr", .real = &Options::learning_rate, .real_range = learning_rate_range},
+      {.name = "d-model", .whole = &Options::d_model, .whole_range = {1, billion}},
+      {.name = "d-head", .whole = &Options::head_size, .whole_range = {1, 1'000'000}},
+      {.name = "layers", .whole = &Options::layers, .whole_range = {1, 1024}},
+      {.name = "steps", .whole = &Options::steps, .whole_range = {1, billion}},
+      {.name = "batch", .whole = &Options::batch, .whole_range = {1, 1'000'000}},
+      {.name = "context", .whole = &Options::context, .whole_range = {1, 1'000'000}},
+      {.name = "dropout", .real = &Options::dropout, .real_range = {0, 1}},
+      {.name = "accumulation", .whole = &Options::accumulation, .whole_range = {1, 1'000'000}}};
+  return numbers;
+}
+
 void TrainingOptions::declare_model(CommandLine& line, bool with_heads) {
   const std::string task = "the task's";
   if (with_heads) line.whole("--heads", heads, heads_range, "heads in each attention layer", task);
-  line.whole("--d-model", d_model, {1, billion}, "width; heads share it, so each has d-model / heads", task)
-      .whole("--layers", layers, {1, 1024}, "attention layers, in each stack", task)
-      .real("--dropout", dropout, {0, 1}, "share of activations dropped in training", "0")
-      .whole("--context", context, {1, 1'000'000}, "tokens that a model of a text file sees at once", "64")
-      .flag("--bytes", bytes, "the text file's units are bytes, not characters");
+  const auto whole = [&](const char* name, std::optional<std::int64_t>& into, std::string help,
+                         const std::string& otherwise) {
+    line.whole(fmt::format("--{}", name), into, number_named(name).whole_range, std::move(help), otherwise);
+  };
+  whole("d-model", d_model, "width; heads share it, so each has d-model / heads", task);
+  whole("d-head", head_size, "numbers in a head, apart from d-model", "d-model / heads");
+  whole("layers", layers, "attention layers, in each stack", task);
+  line.real("--dropout", dropout, number_named("dropout").real_range,
+            "share of activations dropped in training", "0");
+  whole("context", context, "tokens that a model of a text file sees at once", "64");
+  line.flag("--bytes", bytes, "the text file's units are bytes, not characters");
 }
 
 void TrainingOptions::declare_training(CommandLine& line) {
   const std::string task = "the task's";
-  line.whole("--steps", steps, {1, billion}, "training steps", task)
-      .whole("--batch", batch, {1, 1'000'000}, "examples in a step", task)
-      .real("--lr", learning_rate, {.min = 0, .max = 100, .above_min = true}, "peak learning rate", task)
-      .whole("--accumulation", accumulation, {1, 1'000'000},
+  line.whole("--steps", steps, number_named("steps").whole_range, "training steps", task)
+      .whole("--batch", batch, number_named("batch").whole_range, "examples in a step", task)
+      .real("--lr", learning_rate, learning_rate_range, "peak learning rate", task)
+      .whole("--accumulation", accumulation, number_named("accumulation").whole_range,
              "pieces that a batch is cut into, to save memory; must divide it", "1");
 }
 
 std::optional<std::string> TrainingOptions::first_given() const {
-  const std::array<std::pair<const char*, bool>, 10> given{{{"--heads", heads.has_value()},
+  const std::array<std::pair<const char*, bool>, 11> given{{{"--heads", heads.has_value()},
                                                             {"--d-model", d_model.has_value()},
+                                                            {"--d-head", head_size.has_value()},
                                                             {"--layers", layers.has_value()},
                                                             {"--dropout", dropout.has_value()},
                                                             {"--context", context.has_value()},
@@ -88,6 +110,7 @@ PlannedTraining plan_training(const Catalogue& catalogue, const std::string& nam
     config.recipe = plan.task->recipe();
     if (options.d_model) set_d_model(config.needs, *options.d_model);
     config.needs.heads = options.heads.value_or(config.needs.heads);
+    config.needs.head_size = options.head_size.value_or(config.needs.head_size);
     config.needs.layers = options.layers.value_or(config.needs.layers);
     config.needs.dropout = options.dropout.value_or(config.needs.dropout);
     if (options.steps) set_steps(config.recipe, *options.steps);
@@ -95,8 +118,8 @@ PlannedTraining plan_training(const Catalogue& catalogue, const std::string& nam
     config.recipe.learning_rate = options.learning_rate.value_or(config.recipe.learning_rate);
     config.accumulation = options.accumulation.value_or(config.accumulation);
 
-    const std::vector<std::int64_t> counts =
-        heads.empty() ? std::vector<std::int64_t>{config.needs.heads} : heads;
+    std::vector<std::int64_t> counts = heads;
+    if (heads.empty() && config.needs.head_size == 0) counts = {config.needs.heads};
     check_divisors("--heads", counts, "--d-model", config.needs.d_model);
     check_divisors("--accumulation", std::vector<std::int64_t>{config.accumulation}, "--batch",
                    config.recipe.batch);
@@ -118,12 +141,14 @@ void check_memory(const RunConfig& config) {
   const bool deep = needs.layers > 1 && base.parameters() * 16 < machine_memory();
   MemoryEstimate estimate;
   estimate.add({}, parameters, 1);
-  check_fits(deep ? "--layers" : "--d-model", estimate);
-  // What a forward pass keeps for the backward pass, roughly: twelve arrays of the width of the model and
-  // three of the MLP's in each layer, three of logits.
+  const bool large_heads = needs.head_size * needs.heads > needs.d_model;
+  check_fits(deep ? "--layers" : large_heads ? "--d-head" : "--d-model", estimate);
+  // What a forward pass keeps for the backward pass, roughly: eight arrays of the width of the model, four
+  // of that of all heads and three of the MLP's in each layer, three of logits.
   const std::int64_t examples = config.recipe.batch / config.accumulation;
   const std::int64_t positions = needs.context + needs.source_context;
-  estimate.add({examples, positions, needs.layers, needs.d_model}, 12)
+  estimate.add({examples, positions, needs.layers, needs.d_model}, 8)
+      .add({examples, positions, needs.layers, needs.heads, needs.each_head()}, 4)
       .add({examples, positions, needs.layers, needs.mlp}, 3)
       .add({examples, positions, needs.logits()}, 3);
   check_fits("--batch", estimate);

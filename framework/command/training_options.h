@@ -16,7 +16,7 @@ namespace headlab {
 
 /// What is not given is as the task says.
 struct TrainingOptions {
-  std::optional<std::int64_t> heads, d_model, layers, context, batch, steps, accumulation;
+  std::optional<std::int64_t> heads, d_model, head_size, layers, context, batch, steps, accumulation;
   std::optional<double> learning_rate, dropout;
   bool bytes = false;
 
@@ -26,7 +26,19 @@ struct TrainingOptions {
   std::optional<std::string> first_given() const;
 };
 
+/// A number among the options, for a command that takes several values of one: "lr" or "--lr".
+struct TrainingNumber {
+  std::string name;  ///< "lr"
+  std::optional<std::int64_t> TrainingOptions::*whole = nullptr;
+  WholeRange whole_range = {};
+  std::optional<double> TrainingOptions::*real = nullptr;  ///< where `whole` is nullptr
+  RealRange real_range = {};
+};
+/// All of them but the number of heads.
+const std::vector<TrainingNumber>& training_numbers();
+
 constexpr WholeRange heads_range{1, 1024};
+constexpr RealRange learning_rate_range{.min = 0, .max = 100, .above_min = true};
 
 struct PlannedTraining {
   std::shared_ptr<const Task> task;
@@ -34,9 +46,9 @@ struct PlannedTraining {
 };
 
 /// The task of this name, or the text file at this path, with the options applied: the MLP grows with d_model
-/// and warm-up with the steps. `heads`: the counts that will be trained, checked against d_model; empty: one,
-/// as the task or --heads says. Errors (UsageError): no such task or file; options that do not fit the task
-/// or each other; a model that the machine's memory cannot hold.
+/// and warm-up with the steps. `heads`: the counts that will share d_model, checked against it; empty: one,
+/// as the task or --heads says, unless heads have a size of their own. Errors (UsageError): no such task or
+/// file; options that do not fit the task or each other; a model that the machine's memory cannot hold.
 PlannedTraining plan_training(const Catalogue& catalogue, const std::string& name,
                               const TrainingOptions& options, const std::vector<std::int64_t>& heads,
                               std::uint64_t seed);

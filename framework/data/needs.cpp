@@ -1,5 +1,8 @@
 #include "framework/data/needs.h"
 
+#include <algorithm>
+#include <cmath>
+
 namespace headlab {
 
 std::int64_t Needs::logits() const {
@@ -38,6 +41,14 @@ double Needs::parameters() const {
   if (positions == Positions::learned) sum += real(context + source_context) * d;
   if (!tied_readout) sum += real(logits()) * (d + (readout_bias ? 1 : 0));
   return sum;
+}
+
+void set_d_model(Needs& needs, std::int64_t d_model) {
+  const double share = static_cast<double>(needs.mlp) / static_cast<double>(needs.d_model);
+  if (needs.mlp > 0) {
+    needs.mlp = std::max<std::int64_t>(1, std::llround(share * static_cast<double>(d_model)));
+  }
+  needs.d_model = d_model;
 }
 
 }  // namespace headlab

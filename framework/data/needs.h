@@ -83,6 +83,11 @@ struct Needs {
   std::int64_t logits() const;
   /// The number of trainable numbers. A double, so that absurd sizes can be refused before they overflow.
   double parameters() const;
+  /// Numbers in a head: head_size, or what d_model leaves each head.
+  std::int64_t each_head() const { return head_size > 0 ? head_size : d_model / heads; }
 };
+
+/// Another width; the MLP grows with it.
+void set_d_model(Needs& needs, std::int64_t d_model);
 
 }  // namespace headlab

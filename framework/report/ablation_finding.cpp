@@ -3,9 +3,13 @@
 #include <vector>
 
 #include "framework/report/ablation.h"
+#include "framework/report/ablation_parts.h"
 #include "framework/report/format.h"
 
 namespace headlab {
+
+using namespace ablation_parts;
+
 namespace {
 
 constexpr double equal_means = 0.01 + 1e-12;
@@ -22,17 +26,6 @@ std::vector<const AblationLevel*> measured(const AblationResult& result) {
 }
 
 double mean_of(const AblationLevel& level) { return *level.accuracy.mean; }
-
-/// +1 or -1 where the difference to the reference is there for certain, else 0.
-int direction(const AblationLevel& level) {
-  const std::optional<Comparison>& difference = level.difference;
-  if (!difference || !difference->interval) return 0;
-  if (difference->adjusted_p && *difference->adjusted_p >= 0.05) return 0;
-  if (difference->interval->low > 0) return 1;
-  return difference->interval->high < 0 ? -1 : 0;
-}
-
-std::string h(const AblationLevel& level) { return fmt::format("h={}", level.heads); }
 
 std::string interval_text(const Interval& interval) {
   return fmt::format("[{}, {}]", fixed(interval.low), fixed(interval.high));
@@ -106,10 +99,50 @@ std::string beyond(const AblationResult& result, const std::vector<const Ablatio
 
 }  // namespace
 
+std::string jobs_of_heads(const AblationResult& result) {
+  const std::int64_t targets = std::ssize(result.targets);
+  std::string text;
+  if (targets == 0) return text;
+  for (const AblationLevel& level : result.levels) {
+    std::int64_t all = 0, seeds = 0, least = targets, most = 0;
+    for (const std::optional<RunRecord>& run : level.runs) {
+      if (!run || run->failure || !run->figures) continue;
+      ++seeds;
+      all += run->figures->cover == targets ? 1 : 0;
+      least = std::min(least, run->figures->cover);
+      most = std::max(most, run->figures->cover);
+    }
+    if (seeds == 0) continue;
+    const std::string whole = targets == 1 ? "the target" : fmt::format("each of the {} targets", targets);
+    const std::string some = least == most ? fmt::format("{}", most) : fmt::format("{} to {}", least, most);
+    text += text.empty() ? "With " : " With ";
+    if (all == seeds) {
+      text += fmt::format("{}, {} a clean head for {}", h(level),
+                          seeds == 1 ? "the seed grows" : fmt::format("every one of {} seeds grows", seeds),
+                          whole);
+    } else if (all > 0) {
+      text += fmt::format("{}, {} of {} seeds grow{} a clean head for {}", h(level), all, seeds,
+                          all == 1 ? "s" : "", whole);
+      if (targets > 1) text += fmt::format(" (the others for {} of them at least)", least);
+    } else if (targets == 1 || most == 0) {
+      text += fmt::format("{}, no seed has a clean head", h(level));
+    } else {
+      text += fmt::format("{}, clean heads cover {} of {} targets", h(level), some, targets);
+    }
+    // One target leaves nothing to blend.
+    if (all < seeds && targets > 1 && level.blended.mean && *level.blended.mean >= 1.5) {
+      text += fmt::format("; a head blends {} targets on average", fixed(*level.blended.mean, 1));
+    }
+    text += ".";
+  }
+  return text;
+}
+
 std::string finding(const AblationResult& result) {
   const std::vector<const AblationLevel*> levels = measured(result);
   if (levels.empty()) return "No run has finished, so there is nothing to say yet.";
-  const std::string after = fmt::format("after {} steps", grouped(result.base.recipe.steps));
+  std::string after = fmt::format("after {} steps", grouped(result.base.recipe.steps));
+  if (result.hold != Hold::d_model) after += fmt::format(" ({})", held(result));
   if (levels.size() == 1) {
     const AblationLevel& only = *levels.front();
     return fmt::format(

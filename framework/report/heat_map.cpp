@@ -170,7 +170,8 @@ std::string heat_map(const HeatMap& given, const Terminal& terminal) {
   return text + legend(map, ink, group, terminal);
 }
 
-std::string sparkline(std::span<const double> values, std::int64_t width, const Terminal& terminal) {
+std::string sparkline(std::span<const double> values, std::int64_t width, const Terminal& terminal,
+                      std::optional<Scale> scale) {
   check(width >= 1, "sparkline", "width {} is not at least 1", width);
   const std::int64_t n = std::ssize(values), pieces = std::min(n, width);
   std::vector<double> heights;
@@ -187,6 +188,10 @@ std::string sparkline(std::span<const double> values, std::int64_t width, const 
     if (std::isnan(height)) continue;
     low = std::min(low, height);
     high = std::max(high, height);
+  }
+  if (scale) {
+    low = scale->low;
+    high = scale->high;
   }
   std::string line;
   for (const double height : heights) {

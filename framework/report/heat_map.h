@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,7 +30,12 @@ struct HeatMap {
 std::string heat_map(const HeatMap& map, const Terminal& terminal = {});
 
 /// A curve in at most `width` characters, "▁▂▃▄▅▆▇█" or ".:-=+*#@" in ASCII, from its least to its largest
-/// finite value; longer curves are averaged in equal pieces; nan leaves a blank. Error: width < 1.
-std::string sparkline(std::span<const double> values, std::int64_t width, const Terminal& terminal = {});
+/// finite value, or over the values of `scale`, so that several curves can be compared; longer curves are
+/// averaged in equal pieces; nan leaves a blank. Error: width < 1.
+struct Scale {
+  double low = 0, high = 1;
+};
+std::string sparkline(std::span<const double> values, std::int64_t width, const Terminal& terminal = {},
+                      std::optional<Scale> scale = {});
 
 }  // namespace headlab

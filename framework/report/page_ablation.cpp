@@ -14,10 +14,28 @@ namespace {
 
 using Json = nlohmann::json;
 
+/// Whether a run is one of a level's: of a grid each setting has levels of its own.
+bool belongs(const Json& run, const Json& level) {
+  return run.at("heads") == level.at("heads") && text_at(run, "setting") == text_at(level, "setting");
+}
+
+/// "h=8", in a grid "h=8, lr=0.01".
+std::string name_of(const Json& level) {
+  const std::string setting = text_at(level, "setting");
+  return fmt::format("h={}{}{}", level.at("heads").get<std::int64_t>(), setting.empty() ? "" : ", ", setting);
+}
+
+/// In a grid the first cell of a row says the setting too.
+std::string level_html(const Json& level) {
+  const std::string heads = html_whole(level.at("heads").get<std::int64_t>());
+  const std::string setting = text_at(level, "setting");
+  return setting.empty() ? heads : heads + ", " + escaped(setting);
+}
+
 std::string seeds_of(const Json& results, const Json& level, const char* key) {
   std::string list;
   for (const Json& run : results.value("runs", Json::array())) {
-    if (run.value("heads", 0) != level.value("heads", -1)) continue;
+    if (!belongs(run, level)) continue;
     if (!list.empty()) list += " ";
     list +=
         run.contains("failure") && !run["failure"].is_null() ? "failed" : html_number(number_at(run, key));
@@ -34,19 +52,27 @@ HtmlTable level_table(const Json& results) {
                                   {"loss [95 %]", Align::right},
                                   {"prototype", Align::right},
                                   {"parameters", Align::right},
+                                  {"d_model", Align::right},
                                   {"d_head", Align::right},
+                                  {"rank", Align::right},
+                                  {"lr", Align::right},
                                   {"accuracy by seed"}});
   for (const Json& level : results.at("levels")) {
     const Json& difference = level.at("difference");
-    table.row({html_whole(level.at("heads").get<std::int64_t>()),
-               html_whole(level.at("n").get<std::int64_t>()), interval_html(level.at("accuracy")),
-               difference.is_null() ? "reference" : interval_html(difference),
-               difference.is_null() ? "" : html_p(number_at(difference, "adjusted_p")),
-               interval_html(level.at("loss")), html_number(number_at(level, "prototype")),
-               html_whole(level.at("parameters").get<std::int64_t>()),
-               html_whole(level.at("d_head").get<std::int64_t>()), seeds_of(results, level, "accuracy")});
+    table.row(
+        {level_html(level), html_whole(level.at("n").get<std::int64_t>()),
+         interval_html(level.at("accuracy")), difference.is_null() ? "reference" : interval_html(difference),
+         difference.is_null() ? "" : html_p(number_at(difference, "adjusted_p")),
+         interval_html(level.at("loss")), html_number(number_at(level, "prototype")),
+         html_whole(level.at("parameters").get<std::int64_t>()),
+         html_whole(level.value("d_model", std::int64_t{0})),
+         html_whole(level.at("d_head").get<std::int64_t>()), level.value("low_rank", false) ? "low" : "–",
+         html_digits(number_at(level, "learning_rate")), seeds_of(results, level, "accuracy")});
   }
-  table.note("Intervals are 95 % t intervals over seeds; differences are paired by seed.");
+  table.note(
+      escaped(fmt::format("Held: {}. Intervals are 95 % t intervals over seeds; differences are paired "
+                          "by seed. Rank low: d_head < context.",
+                          results.value("hold", "d_model"))));
   return table;
 }
 
@@ -57,7 +83,7 @@ HtmlTable head_table(const Json& results) {
                                             {"clean heads [95 %]", Align::right},
                                             {"targets with a clean head [95 %]", Align::right}});
   for (const Json& level : results.at("levels")) {
-    table.row({html_whole(level.at("heads").get<std::int64_t>()), interval_html(level.at("confidence"), 2),
+    table.row({level_html(level), interval_html(level.at("confidence"), 2),
                interval_html(level.at("normalised_entropy"), 2), interval_html(level.at("clean_heads"), 1),
                interval_html(level.at("cover"), 1)});
   }
@@ -67,62 +93,72 @@ HtmlTable head_table(const Json& results) {
 /// A figure of the levels over the head count, with intervals and single seeds.
 Chart level_chart(const Json& results, const char* key, std::string title, std::string y_label) {
   Chart chart{.title = std::move(title), .x_label = "heads", .y_label = std::move(y_label), .log_x = true};
-  ChartSeries mean{.name = "mean, 95 % interval; rings: seeds"};
   ChartSeries prototype{.name = "prototype in PyTorch", .dashed = true};
+  std::vector<std::string> settings;
   for (const Json& level : results.at("levels")) {
     const auto heads = level.at("heads").get<double>();
-    chart.x_ticks.push_back(heads);
+    const std::string setting = text_at(level, "setting");
+    if (settings.empty() || settings.back() != setting) {
+      settings.push_back(setting);
+      chart.series.push_back({.name = setting.empty() ? "mean, 95 % interval; rings: seeds" : setting});
+    }
+    if (settings.size() == 1) chart.x_ticks.push_back(heads);
+    ChartSeries& mean = chart.series.back();
     const Json& summary = level.at(key);
     mean.line.push_back({heads, number_at(summary, "mean")});
     const Json& interval = summary.at("ci95");
     mean.low.push_back(interval.is_null() ? not_known : interval[0].get<double>());
     mean.high.push_back(interval.is_null() ? not_known : interval[1].get<double>());
     for (const Json& run : results.at("runs")) {
-      if (run.at("heads").get<double>() == heads) mean.points.push_back({heads, number_at(run, key)});
+      if (belongs(run, level)) mean.points.push_back({heads, number_at(run, key)});
     }
-    if (std::string_view(key) == "accuracy") prototype.line.push_back({heads, number_at(level, "prototype")});
+    if (settings.size() == 1 && std::string_view(key) == "accuracy") {
+      prototype.line.push_back({heads, number_at(level, "prototype")});
+    }
   }
-  chart.series.push_back(std::move(mean));
   bool known = false;
   for (const ChartPoint& p : prototype.line) known = known || std::isfinite(p.y);
   if (known) chart.series.push_back(std::move(prototype));
   return chart;
 }
 
-/// Training loss over the course, the mean over the seeds of each head count and the range of the seeds.
+/// Training loss over the course, the mean over the seeds of each head count with its 95 % interval, and the
+/// seeds as points.
 Chart curve_chart(const Json& results) {
   Chart chart{
-      .title = "Training loss, mean over seeds", .x_label = "share of the steps, %", .y_label = "loss"};
+      .title = "Training loss, mean over seeds and 95 % interval", .x_label = "step", .y_label = "loss"};
   for (const Json& level : results.at("levels")) {
-    ChartSeries series{.name = fmt::format("h={}", level.at("heads").get<std::int64_t>())};
-    std::vector<const Json*> curves;
-    for (const Json& run : results.at("runs")) {
-      if (run.at("heads") == level.at("heads") && run.contains("curve") && run["curve"].is_array() &&
-          !run["curve"].empty()) {
-        curves.push_back(&run["curve"]);
+    const Json curve = level.value("curve", Json::object());
+    const Json steps = curve.value("steps", Json::array());
+    if (steps.empty()) continue;
+    ChartSeries series{.name = name_of(level)};
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      const Json &mean = curve["mean"][i], &interval = curve["ci95"][i];
+      const auto x = steps[i].get<double>();
+      const double y = mean.is_number() ? mean.get<double>() : not_known;
+      series.line.push_back({x, y});
+      series.low.push_back(interval.is_null() ? y : interval[0].get<double>());
+      series.high.push_back(interval.is_null() ? y : interval[1].get<double>());
+      for (const Json& run : results.at("runs")) {
+        if (!belongs(run, level) || !run.contains("curve") || run["curve"].size() != steps.size()) continue;
+        series.points.push_back({x, run["curve"][i].get<double>()});
       }
-    }
-    if (curves.empty()) continue;
-    const std::size_t pieces = curves.front()->size();
-    for (std::size_t i = 0; i < pieces; ++i) {
-      double sum = 0, low = infinite, high = -infinite;
-      double n = 0;
-      for (const Json* curve : curves) {
-        if (i >= curve->size() || !(*curve)[i].is_number()) continue;
-        const auto y = (*curve)[i].get<double>();
-        sum += y;
-        n += 1;
-        low = std::min(low, y);
-        high = std::max(high, y);
-      }
-      if (n == 0) continue;
-      series.line.push_back({100 * (static_cast<double>(i) + 0.5) / static_cast<double>(pieces), sum / n});
-      series.low.push_back(low);
-      series.high.push_back(high);
     }
     chart.series.push_back(std::move(series));
   }
   return chart;
+}
+
+/// What a paper found, for the shape of the curve.
+std::string published_html(const Json& published) {
+  HtmlTable table("Beside the head counts of a translation model",
+                  {{"heads", Align::right}, {"BLEU", Align::right}, {"perplexity", Align::right}});
+  for (const Json& row : published.at("levels")) {
+    table.row({html_whole(row.at("heads").get<std::int64_t>()), html_number(number_at(row, "bleu"), 1),
+               html_number(number_at(row, "perplexity"), 2)});
+  }
+  table.note(escaped(text_at(published, "source") + ": d_model 512 held. Compare the shape alone."));
+  return table.str();
 }
 
 PageSection knockout_section(const Json& knockout) {
@@ -162,14 +198,20 @@ PageSections ablation_sections(const Json& results) {
   sections.push_back(std::move(levels));
   PageSection became{.id = "became", .title = "What the heads became"};
   became.add(head_table(results).str());
+  if (const std::string jobs = text_at(results, "jobs"); !jobs.empty()) became.add(finding_html(jobs));
   sections.push_back(std::move(became));
   const Chart curves = curve_chart(results);
   if (!curves.series.empty()) {
     PageSection section{.id = "curves", .title = "Learning curves"};
     section.picture("curves", chart_svg(curves));
     section.add(
-        "<p class=\"note\">Bands span the seeds. The training loss is averaged over equal pieces of the "
-        "course; results.json has the numbers of every run.</p>");
+        "<p class=\"note\">Bands are 95 % t intervals, points are seeds. The training loss is averaged over "
+        "equal pieces of the course; results.json has the numbers of every run.</p>");
+    sections.push_back(std::move(section));
+  }
+  if (results.contains("published")) {
+    PageSection section{.id = "published", .title = "A published head-count table"};
+    section.add(published_html(results["published"]));
     sections.push_back(std::move(section));
   }
   if (results.contains("knockout") && !results["knockout"].is_null()) {

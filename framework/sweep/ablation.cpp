@@ -1,10 +1,13 @@
 #include "framework/sweep/ablation.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "framework/core/check.h"
 #include "framework/sweep/ablation_run.h"
@@ -22,150 +25,238 @@ std::int64_t reference_of(const AblationOptions& options) {
   return *options.reference;
 }
 
-RunConfig config_of(const AblationOptions& options, std::int64_t heads, std::uint64_t seed) {
-  RunConfig config = options.base;
-  config.needs.heads = heads;
-  config.seed = seed;
-  return config;
+/// How the task's ladder was measured, at a number of heads.
+bool is_as_measured(const Task& task, const RunConfig& config) {
+  RunConfig measured{config.task, task.needs(), task.recipe(), config.seed, config.accumulation};
+  measured.needs.heads = config.needs.heads;
+  measured.recipe.steps = task.measured_steps();
+  // Warm-up given in steps is scaled with them.
+  measured.recipe.warmup_steps = config.recipe.warmup_steps;
+  return to_json(config) == to_json(measured);
 }
 
 /// Levels without runs. Builds every model once, so that the last level's mistakes show before the first run.
-std::vector<AblationLevel> checked_levels(const Task& task, const Catalogue& catalogue,
+std::vector<AblationLevel> checked_levels(const Task& task, const Catalogue& catalogue, const RunConfig& base,
                                           const AblationOptions& options) {
   check(!options.heads.empty(), "ablation", "there are no head counts to compare");
   check(options.seeds >= 1, "ablation", "{} seeds; at least 1 is needed", options.seeds);
-  const Needs& needs = options.base.needs;
   std::set<std::int64_t> seen;
-  for (const std::int64_t heads : options.heads) {
-    check(heads >= 1, "ablation", "{} heads; at least 1 is needed", heads);
-    check(seen.insert(heads).second, "ablation", "{} heads are asked for twice", heads);
-    check(needs.head_size > 0 || needs.d_model % heads == 0, "ablation",
-          "d_model {} is not a multiple of {} heads", needs.d_model, heads);
-  }
   const std::vector<Rung> ladder = task.ladder();
   std::vector<AblationLevel> levels;
   for (const std::int64_t heads : options.heads) {
-    const RunConfig config = config_of(options, heads, options.first_seed);
-    validate(config);
+    check(seen.insert(heads).second, "ablation", "{} heads are asked for twice", heads);
     AblationLevel level;
+    level.config = base;
+    level.config.needs = needs_at(base.needs, options.hold, heads);
+    level.config.seed = options.first_seed;
+    validate(level.config);
+    const Needs& needs = level.config.needs;
     level.heads = heads;
-    level.head_size = needs.head_size > 0 ? needs.head_size : needs.d_model / heads;
-    level.parameters = catalogue.build(config.needs)->parameter_count();
+    level.d_model = needs.d_model;
+    level.head_size = needs.each_head();
+    level.low_rank = level.head_size < std::max(needs.context, needs.source_context);
+    level.parameters = catalogue.build(needs)->parameter_count();
     for (const Rung& rung : ladder) {
-      const bool same = config.recipe.steps == task.measured_steps();
-      if (rung.heads == heads && same) level.prototype = rung.accuracy;
+      if (rung.heads == heads && is_as_measured(task, level.config)) level.prototype = rung.accuracy;
     }
     levels.push_back(std::move(level));
   }
   return levels;
 }
 
-/// Level by level within a seed, so that an early look has every level.
-std::vector<PlannedRun> plan(const Task& task, const AblationOptions& options) {
-  std::vector<PlannedRun> runs;
-  for (std::int64_t s = 0; s < options.seeds; ++s) {
-    const std::uint64_t seed = options.first_seed + static_cast<std::uint64_t>(s);
-    const std::uint64_t data = data_fingerprint(task, config_of(options, options.heads.front(), seed));
-    for (const std::int64_t heads : options.heads) {
-      runs.push_back(plan_run(config_of(options, heads, seed), data));
-    }
-  }
-  return runs;
-}
-
-template <class F>
-Summary summary_over(const AblationLevel& level, const F& value) {
-  SeedValues values;
-  for (const std::optional<RunRecord>& run : level.runs) {
-    values.push_back(run && !run->failure ? value(*run) : std::nullopt);
-  }
-  return summarise(values);
-}
-
-template <class F>
-auto figure(const F& value) {
-  return [value](const RunRecord& run) {
-    return run.figures ? std::optional<double>(static_cast<double>(value(*run.figures))) : std::nullopt;
-  };
-}
-
-SeedValues by_seed(const AblationLevel& level, double RunRecord::*value) {
-  SeedValues values;
-  for (const std::optional<RunRecord>& run : level.runs) {
-    values.push_back(run && !run->failure ? std::optional((*run).*value) : std::nullopt);
-  }
-  return values;
-}
-
-void compare_with(std::vector<AblationLevel>& levels, std::size_t reference, double RunRecord::*value,
-                  std::optional<Comparison> AblationLevel::*difference) {
-  std::vector<SeedValues> values;
-  for (const AblationLevel& level : levels) values.push_back(by_seed(level, value));
-  for (AblationLevel& level : levels) level.*difference = std::nullopt;
-  for (const Comparison& comparison : compare_levels(values, reference)) {
-    levels[comparison.level].*difference = comparison;
-  }
-}
-
-}  // namespace
-
-void summarise_levels(std::vector<AblationLevel>& levels, std::int64_t reference) {
-  const auto found = std::find_if(levels.begin(), levels.end(), [reference](const AblationLevel& level) {
-    return level.heads == reference;
-  });
-  check(found != levels.end(), "ablation", "the reference, {} heads, is not one of the levels", reference);
-  for (AblationLevel& level : levels) {
-    using Value = std::optional<double>;
-    level.accuracy = summary_over(level, [](const RunRecord& run) { return Value(run.accuracy); });
-    level.loss = summary_over(level, [](const RunRecord& run) { return Value(run.loss); });
-    level.seconds = summary_over(level, [](const RunRecord& run) { return run.seconds; }).mean;
-    level.confidence = summary_over(level, figure([](const HeadFigures& f) { return f.confidence; }));
-    level.normalised_entropy =
-        summary_over(level, figure([](const HeadFigures& f) { return f.normalised_entropy; }));
-    level.clean_heads = summary_over(level, figure([](const HeadFigures& f) { return f.clean_heads; }));
-    level.cover = summary_over(level, figure([](const HeadFigures& f) { return f.cover; }));
-  }
-  const auto index = static_cast<std::size_t>(found - levels.begin());
-  compare_with(levels, index, &RunRecord::accuracy, &AblationLevel::difference);
-  compare_with(levels, index, &RunRecord::loss, &AblationLevel::loss_difference);
-}
-
-AblationResult run_ablation(const Task& task, const Catalogue& catalogue, const AblationOptions& options) {
+AblationResult prepared(const Task& task, const Catalogue& catalogue, const RunConfig& base,
+                        const AblationOptions& options) {
   AblationResult result;
-  result.levels = checked_levels(task, catalogue, options);
+  result.levels = checked_levels(task, catalogue, base, options);
   result.reference = reference_of(options);
-  result.base = options.base;
+  result.base = base;
+  result.hold = options.hold;
   result.first_seed = options.first_seed;
   result.seeds = options.seeds;
   result.folder = options.folder;
   result.targets = task.head_targets();
+  return result;
+}
 
-  const std::vector<PlannedRun> runs = plan(task, options);
-  const auto work = [&](const PlannedRun& run, const RunPlace& place) {
-    return train_run(task, catalogue, run, place);
-  };
-  create_sweep(options.folder, options.base.task, runs);
-  const GridResult grid = run_grid(runs, work,
-                                   {.folder = options.folder,
-                                    .workers = options.workers,
-                                    .stop = options.stop,
-                                    .progress = options.progress});
-  result.made = grid.made;
-  result.interrupted = grid.interrupted;
-  std::vector<RunRecord> records;
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    result.levels[i % result.levels.size()].runs.push_back(grid.records[i]);
-    if (grid.records[i]) records.push_back(*grid.records[i]);
+/// One sweep of one or more results, each with a task of its own.
+class Ablation {
+ public:
+  Ablation(const Catalogue& catalogue, const AblationOptions& options)
+      : catalogue_(catalogue), options_(options) {}
+
+  void add(const Task& task, AblationResult& result) { parts_.push_back({&task, &result}); }
+
+  /// Fills every result but its statistics; the records in the order of runs, or nothing while choosing.
+  std::vector<RunRecord> run() {
+    if (!options_.rates.empty() && !choose_rates()) return {};
+    std::vector<PlannedRun> runs;
+    // Level by level within a seed, so that an early look has every level.
+    for (std::int64_t s = 0; s < options_.seeds; ++s) {
+      for (const Part& part : parts_) {
+        for (const AblationLevel& level : part.result->levels) {
+          runs.push_back(plan(part, level.config, options_.first_seed + static_cast<std::uint64_t>(s)));
+        }
+      }
+    }
+    create_sweep(options_.folder, parts_.front().result->base.task, runs);
+    GridResult grid = work_off(runs);
+    std::vector<RunRecord> records;
+    auto next = grid.records.begin();
+    for (std::int64_t s = 0; s < options_.seeds; ++s) {
+      for (const Part& part : parts_) {
+        for (AblationLevel& level : part.result->levels) {
+          std::optional<RunRecord>& record = *next++;
+          if (record) {
+            record->setting = part.result->setting;
+            records.push_back(*record);
+            ++part.result->done;
+          }
+          level.runs.push_back(std::move(record));
+        }
+      }
+    }
+    return records;
   }
-  result.done = std::ssize(records);
+
+ private:
+  struct Part {
+    const Task* task = nullptr;
+    AblationResult* result = nullptr;
+  };
+
+  PlannedRun plan(const Part& part, RunConfig config, std::uint64_t seed) {
+    config.seed = seed;
+    const auto [data, added] = data_.try_emplace({part.task, config.recipe.batch, seed}, 0);
+    if (added) data->second = data_fingerprint(*part.task, config);
+    PlannedRun run = plan_run(std::move(config), data->second);
+    run.setting = part.result->setting;
+    tasks_[run.key] = part.task;
+    return run;
+  }
+
+  GridResult work_off(const std::vector<PlannedRun>& runs) {
+    const auto work = [&](const PlannedRun& run, const RunPlace& place) {
+      return train_run(*tasks_.at(run.key), catalogue_, run, place);
+    };
+    GridResult grid = run_grid(runs, work,
+                               {.folder = options_.folder,
+                                .workers = options_.workers,
+                                .stop = options_.stop,
+                                .progress = options_.progress});
+    for (const Part& part : parts_) {
+      part.result->made += grid.made;
+      part.result->interrupted = grid.interrupted;
+    }
+    return grid;
+  }
+
+  /// Whether all are chosen. Their runs stand in the folder but not in the ledger: nothing is reported of
+  /// them.
+  bool choose_rates() {
+    std::vector<PlannedRun> runs;
+    for_each_trial([&](const Part& part, const AblationLevel& level, TriedRate& tried, std::uint64_t seed) {
+      RunConfig config = level.config;
+      config.recipe.learning_rate = tried.rate;
+      runs.push_back(plan(part, std::move(config), seed));
+    });
+    create_sweep(options_.folder, parts_.front().result->base.task, {});
+    const GridResult grid = work_off(runs);
+    if (grid.interrupted) {
+      for (const Part& part : parts_) part.result->choosing = true;
+      return false;
+    }
+    auto next = grid.records.begin();
+    for_each_trial([&](const Part&, const AblationLevel&, TriedRate& tried, std::uint64_t) {
+      const RunRecord& record = **next++;
+      tried.loss.push_back(record.failure ? std::nullopt : std::optional(record.loss));
+    });
+    for (const Part& part : parts_) {
+      for (AblationLevel& level : part.result->levels) {
+        choose_rate(*level.rate, level.heads);
+        level.config.recipe.learning_rate = level.rate->tried[*level.rate->best].rate;
+        if (level.config.recipe.learning_rate != part.result->base.recipe.learning_rate)
+          level.prototype.reset();
+      }
+    }
+    return true;
+  }
+
+  template <class F>
+  void for_each_trial(const F& f) {
+    for (std::int64_t s = 0; s < choosing_seeds; ++s) {
+      for (const Part& part : parts_) {
+        for (AblationLevel& level : part.result->levels) {
+          if (!level.rate) {
+            level.rate.emplace();
+            for (const double rate : options_.rates) level.rate->tried.push_back({rate, {}});
+          }
+          for (TriedRate& tried : level.rate->tried)
+            f(part, level, tried, choosing_seed(options_.first_seed, s));
+        }
+      }
+    }
+  }
+
+  const Catalogue& catalogue_;
+  const AblationOptions& options_;
+  std::vector<Part> parts_;
+  std::map<std::tuple<const Task*, std::int64_t, std::uint64_t>, std::uint64_t> data_;
+  std::map<std::string, const Task*> tasks_;  // by the key of a run
+};
+
+/// What the picked run loses without each head.
+void look_at(AblationResult& result, const Task& task, const Catalogue& catalogue) {
+  const RunRecord& record = result.picked->record;
+  const auto level = std::find_if(result.levels.begin(), result.levels.end(),
+                                  [&](const AblationLevel& l) { return l.heads == record.heads; });
+  RunConfig config = level->config;
+  config.seed = record.seed;
+  result.knockout = knockout_of_run(task, catalogue, config, result.folder / record.name);
+}
+
+}  // namespace
+
+AblationResult run_ablation(const Task& task, const Catalogue& catalogue, const AblationOptions& options) {
+  AblationResult result = prepared(task, catalogue, options.base, options);
+  Ablation ablation(catalogue, options);
+  ablation.add(task, result);
+  const std::vector<RunRecord> records = ablation.run();
+  if (result.choosing) return result;
   summarise_levels(result.levels, result.reference);
   result.picked = pick(records);
-  if (result.picked && !result.interrupted) {
-    const RunRecord& record = result.picked->record;
-    result.knockout = knockout_of_run(task, catalogue, config_of(options, record.heads, record.seed),
-                                      options.folder / record.name);
-  }
+  if (result.picked && !result.interrupted) look_at(result, task, catalogue);
   return result;
+}
+
+AblationGrid run_ablation_grid(const Catalogue& catalogue, const std::string& option,
+                               const std::vector<GridValue>& values, const AblationOptions& options) {
+  check(!values.empty(), "ablation", "there are no values of {} to compare", option);
+  AblationGrid grid;
+  grid.option = option;
+  std::set<std::string> seen;
+  for (const GridValue& value : values) {
+    check(seen.insert(value.setting).second, "ablation", "{} is asked for twice", value.setting);
+    grid.results.push_back(prepared(*value.task, catalogue, value.base, options));
+    grid.results.back().setting = value.setting;
+  }
+  Ablation ablation(catalogue, options);
+  for (std::size_t i = 0; i < values.size(); ++i) ablation.add(*values[i].task, grid.results[i]);
+  const std::vector<RunRecord> records = ablation.run();
+  grid.interrupted = grid.results.front().interrupted;
+  grid.done = std::ssize(records);
+  grid.total = options.seeds * std::ssize(options.heads) * std::ssize(values);
+  if (grid.results.front().choosing) return grid;
+  for (AblationResult& result : grid.results) summarise_levels(result.levels, result.reference);
+  adjust_together(grid.results);
+  grid.picked = pick(records);
+  if (!grid.picked) return grid;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    AblationResult& result = grid.results[i];
+    if (result.setting != grid.picked->record.setting) continue;
+    result.picked = grid.picked;
+    if (!grid.interrupted) look_at(result, *values[i].task, catalogue);
+  }
+  return grid;
 }
 
 }  // namespace headlab

@@ -50,6 +50,25 @@ std::vector<double> curve_of(const std::vector<double>& losses) {
   return curve;
 }
 
+/// HeadFigures::blended.
+std::optional<double> blended(const HeadAnalysis& analysis) {
+  double sum = 0, weight = 0;
+  for (const HeadReport& head : analysis.heads) {
+    double on_targets = 0, entropy = 0;
+    const auto for_each_mass = [&](const auto& f) {
+      for (std::size_t i = 0; i < head.targets.size(); ++i) {
+        const bool is_key = analysis.targets[i].target.kind == HeadTarget::Kind::key;
+        if (is_key && head.targets[i].queries > 0 && head.targets[i].mass > 0) f(head.targets[i].mass);
+      }
+    };
+    for_each_mass([&](double mass) { on_targets += mass; });
+    for_each_mass([&](double mass) { entropy -= mass / on_targets * std::log(mass / on_targets); });
+    sum += on_targets * std::exp(entropy);
+    weight += on_targets;
+  }
+  return weight > 0 ? std::optional(sum / weight) : std::nullopt;
+}
+
 std::optional<HeadFigures> figures_of(Model& model, const Task& task, std::uint64_t seed) {
   if (head_layers(model).empty()) return std::nullopt;
   const HeadAnalysis analysis = analyse_heads(model, task, seed);
@@ -61,6 +80,7 @@ std::optional<HeadFigures> figures_of(Model& model, const Task& task, std::uint6
   figures.cover = analysis.cover;
   figures.targets = std::ssize(analysis.targets);
   figures.distinct_offsets = analysis.distinct_offsets;
+  figures.blended = blended(analysis);
   return figures;
 }
 

@@ -84,6 +84,7 @@ void write_ledger(const std::filesystem::path& folder, const Ledger& ledger) {
   nlohmann::json runs = nlohmann::json::array();
   for (const Ledger::Entry& run : ledger.runs) {
     runs.push_back({{"heads", run.heads}, {"seed", run.seed}, {"name", run.name}, {"key", run.key}});
+    if (!run.setting.empty()) runs.back()["setting"] = run.setting;
   }
   write_json(folder / ledger_file,
              {{"task", ledger.task}, {"numbers_version", numbers_version}, {"runs", std::move(runs)}});
@@ -96,7 +97,7 @@ void create_sweep(const std::filesystem::path& folder, std::string task, std::sp
   make_folder(folder);
   Ledger ledger{std::move(task), {}};
   for (const PlannedRun& run : runs) {
-    ledger.runs.push_back({run.config.needs.heads, run.config.seed, run.name, run.key});
+    ledger.runs.push_back({run.config.needs.heads, run.config.seed, run.name, run.key, run.setting});
   }
   write_ledger(folder, ledger);
 }
@@ -114,6 +115,7 @@ Ledger read_ledger(const std::filesystem::path& folder) {
       run.at("seed").get_to(entry.seed);
       run.at("name").get_to(entry.name);
       run.at("key").get_to(entry.key);
+      entry.setting = run.value("setting", "");
       const std::filesystem::path name = entry.name;
       check(!name.empty() && name == name.filename() && entry.name != "." && entry.name != "..",
             path.string(), "'{}' is no name of a folder", entry.name);

@@ -24,8 +24,9 @@ namespace headlab {
 /// A run of a sweep, done or not.
 struct PlannedRun {
   RunConfig config;
-  std::string key;   ///< 16 hex digits
-  std::string name;  ///< of its folder: h8-s1-<first 8 of them>
+  std::string key;           ///< 16 hex digits
+  std::string name;          ///< of its folder: h8-s1-<first 8 of them>
+  std::string setting = {};  ///< its place in a grid, see RunRecord
 };
 /// A hash of the run's first training batch and of its held-out set: a generator or a text file that changed
 /// makes another run.
@@ -46,6 +47,7 @@ struct Ledger {
     std::uint64_t seed = 0;
     std::string name;
     std::string key;
+    std::string setting = {};
   };
   std::string task;
   std::vector<Entry> runs;

@@ -1,6 +1,7 @@
 #include "framework/sweep/pick.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -20,16 +21,23 @@ double mean_accuracy(const std::vector<RunRecord>& runs) {
   return sum / static_cast<double>(runs.size());
 }
 
-/// The runs of the smallest head count that is as good as any, by accuracy; empty when there are no runs.
+/// The runs of the smallest head count that is as good as any, in a grid at the setting where it is best, by
+/// accuracy; empty when there are no runs.
 std::vector<RunRecord> chosen_level(std::span<const RunRecord> records) {
-  std::map<std::int64_t, std::vector<RunRecord>> levels;
+  std::map<std::int64_t, std::map<std::string, std::vector<RunRecord>>> levels;
   for (const RunRecord& record : records) {
-    if (!record.failure) levels[record.heads].push_back(record);
+    if (!record.failure) levels[record.heads][record.setting].push_back(record);
   }
-  if (levels.empty()) return {};
-  double best = mean_accuracy(levels.begin()->second);
-  for (const auto& [heads, runs] : levels) best = std::max(best, mean_accuracy(runs));
-  for (auto& [heads, runs] : levels) {
+  std::map<std::int64_t, std::vector<RunRecord>> bests;
+  double best = -std::numeric_limits<double>::infinity();
+  for (auto& [heads, settings] : levels) {
+    std::vector<RunRecord>& chosen = bests[heads];
+    for (auto& [setting, runs] : settings) {
+      if (chosen.empty() || mean_accuracy(runs) > mean_accuracy(chosen)) chosen = std::move(runs);
+    }
+    best = std::max(best, mean_accuracy(chosen));
+  }
+  for (auto& [heads, runs] : bests) {
     if (mean_accuracy(runs) < best - as_good - rounding) continue;
     std::sort(runs.begin(), runs.end(), [](const RunRecord& a, const RunRecord& b) {
       return std::pair(a.accuracy, a.seed) < std::pair(b.accuracy, b.seed);
@@ -58,14 +66,16 @@ std::optional<PickedRun> pick(std::span<const RunRecord> records) {
 
 std::string reason(const PickedRun& picked) {
   return fmt::format(
-      "{}: the median of {} seed{} by accuracy, at the fewest heads within {} of the best mean",
-      picked.record.name, picked.runs, picked.runs == 1 ? "" : "s", as_good);
+      "{}: the median of {} seed{} by accuracy, at the fewest heads within {} of the best mean{}",
+      picked.record.name, picked.runs, picked.runs == 1 ? "" : "s", as_good,
+      picked.record.setting.empty() ? "" : " (" + picked.record.setting + ")");
 }
 
 std::vector<RunRecord> sweep_records(const std::filesystem::path& folder) {
   std::vector<RunRecord> records;
   for (const Ledger::Entry& run : read_ledger(folder).runs) {
     if (std::optional<RunRecord> record = find_record(folder / run.name, run.key)) {
+      record->setting = run.setting;
       records.push_back(std::move(*record));
     }
   }

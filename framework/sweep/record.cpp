@@ -42,7 +42,8 @@ nlohmann::json figures_to_json(const HeadFigures& figures) {
           {"clean_heads", figures.clean_heads},
           {"cover", figures.cover},
           {"targets", figures.targets},
-          {"distinct_offsets", figures.distinct_offsets}};
+          {"distinct_offsets", figures.distinct_offsets},
+          {"blended", or_null(figures.blended)}};
 }
 
 HeadFigures figures_from_json(const nlohmann::json& json) {
@@ -54,6 +55,7 @@ HeadFigures figures_from_json(const nlohmann::json& json) {
   read(json, "cover", figures.cover);
   read(json, "targets", figures.targets);
   read(json, "distinct_offsets", figures.distinct_offsets);
+  if (json.contains("blended")) read(json, "blended", figures.blended);  // older records have none
   return figures;
 }
 

@@ -20,12 +20,16 @@ struct HeadFigures {
   std::int64_t cover = 0;             ///< targets that own a clean head
   std::int64_t targets = 0;           ///< that the task names
   std::int64_t distinct_offsets = 0;  ///< different offsets of largest mean mass
+  /// Over how many of the task's `key` targets a head spreads its mass on them: e^H of the shares, the mean
+  /// over heads weighted by that mass; 1: a target each. Absent without such targets.
+  std::optional<double> blended = {};
 };
 
 struct RunRecord {
   std::int64_t heads = 0;
   std::uint64_t seed = 0;
   std::string name;                    ///< of the run's folder
+  std::string setting = {};            ///< of a grid, "lr=0.01"; the sweep knows it, result.json does not
   std::optional<std::string> failure;  ///< why training failed; then only the lines above count
   double accuracy = 0;                 ///< on the held-out set, as the task counts it
   double loss = 0;                     ///< on the held-out set

@@ -1,7 +1,11 @@
 #include <algorithm>
+#include <array>
+#include <set>
+#include <thread>
 
 #include <nlohmann/json.hpp>
 
+#include "framework/files/line_log.h"
 #include "tests/integration/process.h"
 
 namespace headlab {
@@ -67,6 +71,69 @@ TEST_F(Integration, AnAblationPrintsATable) {
   EXPECT_NE(ended.out.find("heads"), std::string::npos) << ended.out;
   EXPECT_NE(ended.out.find("headlab inspect sweep"), std::string::npos) << ended.out;
   EXPECT_EQ(ended.err, "");
+}
+
+/// Steps that a run's metrics.jsonl tells of, each of them once.
+std::int64_t steps_once(const std::filesystem::path& run) {
+  std::set<std::int64_t> steps;
+  for (const std::string& line : read_lines(run / "metrics.jsonl")) {
+    const auto json = nlohmann::json::parse(line);
+    EXPECT_TRUE(steps.insert(json.at("step").get<std::int64_t>()).second) << line;
+  }
+  return std::ssize(steps);
+}
+
+TEST_F(Integration, TwoAblationsShareAFolder) {
+  const Ended alone = headlab(ablation("alone", {"--json"}));
+  ASSERT_EQ(alone.status, 0) << alone.err;
+  const std::array<std::string, 2> outputs{(folder_ / "first.json").string(),
+                                           (folder_ / "second.json").string()};
+  std::array<int, 2> statuses{};
+  {
+    std::vector<std::thread> threads;
+    for (std::size_t i = 0; i < 2; ++i) {
+      threads.emplace_back([&, i] {
+        ProcessOptions options;
+        options.output = outputs[i];
+        statuses[i] = headlab(ablation("shared", {"--json"}), options).status;
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+  const auto want = nlohmann::json::parse(alone.out);
+  for (std::size_t i = 0; i < 2; ++i) {
+    ASSERT_EQ(statuses[i], 0);
+    const auto got = nlohmann::json::parse(read_file(outputs[i]));
+    ASSERT_EQ(got.at("runs").size(), 4u);
+    for (std::size_t run = 0; run < 4; ++run) {
+      EXPECT_EQ(got["runs"][run]["loss"], want["runs"][run]["loss"]);
+      EXPECT_EQ(steps_once(folder_ / "shared" / got["runs"][run]["name"].get<std::string>()), 60);
+    }
+  }
+}
+
+TEST_F(Integration, AKilledGridWithChosenRatesGoesOn) {
+  const std::vector<std::string> more{"--grid", "layers=1,2", "--choose-lr", "0.001,0.01", "--json"};
+  const Ended whole = headlab(ablation("whole", more));
+  ASSERT_EQ(whole.status, 0) << whole.err;
+  // Of 16 runs to choose by and 8 to report: once in each part.
+  for (const std::int64_t done : {5, 18}) {
+    ProcessOptions kill;
+    kill.interrupt_when = [&] { return finished(folder_ / "parts") >= done; };
+    kill.signal = SIGKILL;
+    headlab(ablation("parts", more), kill);
+  }
+  const Ended last = headlab(ablation("parts", more));
+  ASSERT_EQ(last.status, 0) << last.err;
+  auto want = nlohmann::json::parse(whole.out), got = nlohmann::json::parse(last.out);
+  ASSERT_EQ(got.at("levels").size(), 4u);
+  for (auto* json : {&want, &got}) {
+    for (const char* list : {"levels", "runs"}) {
+      for (auto& entry : (*json)[list]) entry.erase("seconds");
+    }
+  }
+  EXPECT_EQ(got, want);
+  EXPECT_EQ(finished(folder_ / "parts"), 24);
 }
 
 }  // namespace

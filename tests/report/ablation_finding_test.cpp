@@ -106,5 +106,52 @@ TEST(Finding, WithSevenSeedsTheTestDecidesToo) {
       "for certain: every 95 % interval of the paired differences includes 0; more seeds would tell.");
 }
 
+AblationResult with_jobs(std::int64_t targets,
+                         const std::vector<std::pair<std::int64_t, std::vector<int>>>& covers) {
+  std::vector<LevelValues> values;
+  for (const auto& [heads, cover] : covers) values.push_back({heads, std::vector<double>(cover.size(), .5)});
+  AblationResult result = ablation_of(values);
+  result.targets.assign(static_cast<std::size_t>(targets), {"t", AttentionSite::self, 0});
+  for (std::size_t level = 0; level < covers.size(); ++level) {
+    for (std::size_t seed = 0; seed < covers[level].second.size(); ++seed) {
+      HeadFigures figures;
+      figures.cover = covers[level].second[seed];
+      figures.blended = 8.0 / static_cast<double>(covers[level].first);
+      result.levels[level].runs[seed]->figures = figures;
+    }
+  }
+  summarise_levels(result.levels, 1);
+  return result;
+}
+
+TEST(Jobs, OfEveryLevelInASentence) {
+  EXPECT_EQ(
+      jobs_of_heads(with_jobs(8, {{1, {0, 0}}, {4, {0, 2}}, {6, {4, 8, 8}}, {8, {8, 8}}, {16, {8, 7}}})),
+      "With h=1, no seed has a clean head; a head blends 8.0 targets on average. With h=4, clean heads "
+      "cover 0 to 2 of 8 targets; a head blends 2.0 targets on average. With h=6, 2 of 3 seeds grow a "
+      "clean head for each of the 8 targets (the others for 4 of them at least). With h=8, every one of 2 "
+      "seeds grows a clean head for each of the 8 targets. With h=16, 1 of 2 seeds grows a clean head for "
+      "each of the 8 targets (the others for 7 of them at least).");
+}
+
+TEST(Jobs, OfOneTargetOrNone) {
+  EXPECT_EQ(
+      jobs_of_heads(
+          with_jobs(8, {{1, {0, 0, 0}}, {4, {0, 2, 1}}, {6, {4, 8, 8}}, {8, {8, 8, 8}}, {16, {8, 7, 7}}})),
+      "With h=1, no seed has a clean head; a head blends 8.0 targets on average. With h=4, clean heads cover "
+      "0 "
+      "to 2 of 8 targets; a head blends 2.0 targets on average. With h=6, 2 of 3 seeds grow a clean head for "
+      "each of the 8 targets (the others for 4 of them at least). With h=8, every one of 3 seeds grows a "
+      "clean "
+      "head for each of the 8 targets. With h=16, 1 of 3 seeds grows a clean head for each of the 8 targets "
+      "(the others for 7 of them at least).");
+}
+
+TEST(Jobs, OfOneTargetOrNone) {
+  EXPECT_EQ(jobs_of_heads(with_jobs(1, {{1, {1}}, {4, {0}}})),
+            "With h=1, the seed grows a clean head for the target. With h=4, no seed has a clean head.");
+  EXPECT_EQ(jobs_of_heads(with_jobs(0, {{1, {0}}})), "");
+}
+
 }  // namespace
 }  // namespace headlab

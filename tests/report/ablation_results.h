@@ -16,6 +16,7 @@ inline AblationResult ablation_of(const std::vector<LevelValues>& levels, std::i
   AblationResult result;
   result.base.task = "offsets";
   result.base.recipe.steps = 600;
+  result.base.needs.context = 16;
   result.base.needs.readouts = {{"t-1", 32}, {"t-2", 32}};
   result.folder = "sweeps/offsets";
   result.reference = reference;
@@ -24,7 +25,10 @@ inline AblationResult ablation_of(const std::vector<LevelValues>& levels, std::i
     AblationLevel level;
     level.heads = heads;
     level.head_size = 64 / heads;
+    level.d_model = 64;
     level.parameters = 36352;
+    level.low_rank = level.head_size < 16;
+    level.config.recipe.learning_rate = 0.01;
     for (std::size_t seed = 0; seed < accuracies.size(); ++seed) {
       RunRecord run;
       run.heads = heads;

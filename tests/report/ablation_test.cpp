@@ -15,7 +15,8 @@ AblationResult whole_ladder() {
   AblationResult result = ladder_of_offsets();
   for (AblationLevel& level : result.levels) {
     for (auto& run : level.runs)
-      run->figures = HeadFigures{.92, .11, level.heads, level.heads == 8 ? 8 : 0, 2, 2, 8};
+      run->figures = level.heads == 8 ? HeadFigures{.92, .11, 8, 8, 2, 2, 8, 1.0}
+                                      : HeadFigures{.92, .11, level.heads, 0, 0, 2, 8, 1.9};
     if (level.heads <= 8) level.prototype = level.heads == 1 ? .209 : level.heads == 4 ? .819 : 1;
   }
   summarise_levels(result.levels, 1);
@@ -35,31 +36,45 @@ AblationResult whole_ladder() {
 
 TEST(AblationText, ShowsFiguresHeadsKnockoutAndFinding) {
   EXPECT_EQ(ablation_text(whole_ladder()),
-            R"(Head counts on offsets: 5 seeds, 600 steps
-──────────────────────────────────────────────────────────────────────────────────────────────────────
- heads   n        accuracy         over h=1            loss   prototype   parameters   d_head    time
-──────────────────────────────────────────────────────────────────────────────────────────────────────
-     1   5   0.209 ± 0.004        –           0.791 ± 0.004       0.209       36 352       64   9.5 s
-     4   5   0.819 ± 0.126   +0.610 ± 0.128   0.181 ± 0.126       0.819       36 352       16   9.5 s
-     8   5   1.000 ± 0.000   +0.791 ± 0.004   0.000 ± 0.000       1.000       36 352        8   9.5 s
-    16   5   1.000 ± 0.000   +0.791 ± 0.004   0.000 ± 0.000           –       36 352        4   9.5 s
-──────────────────────────────────────────────────────────────────────────────────────────────────────
+            R"(Head counts on offsets: 5 seeds, 600 steps, d_model 64 held
+───────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+ heads   n        accuracy         over h=1            loss   prototype   parameters   d_model   d_head   rank    time
+───────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+     1   5   0.209 ± 0.004        –           0.791 ± 0.004       0.209       36 352        64       64      –   9.5 s
+     4   5   0.819 ± 0.126   +0.610 ± 0.128   0.181 ± 0.126       0.819       36 352        64       16      –   9.5 s
+     8   5   1.000 ± 0.000   +0.791 ± 0.004   0.000 ± 0.000       1.000       36 352        64        8    low   9.5 s
+    16   5   1.000 ± 0.000   +0.791 ± 0.004   0.000 ± 0.000           –       36 352        64        4    low   9.5 s
+───────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 ± is the 95 % t interval over seeds; differences are paired by seed.
 An exact test of the differences needs 7 seeds.
 prototype: mean accuracy of a prototype in PyTorch with the task's own settings.
+rank low: d_head < context 16: such heads cannot form every pattern.
 
 What the heads became
 ──────────────────────────────────────────────────────────────────────────────────────────────
  heads    confidence       entropy   clean heads   cover of 2                accuracy by seed
 ──────────────────────────────────────────────────────────────────────────────────────────────
-     1   0.92 ± 0.00   0.11 ± 0.00     0 0 0 0 0    2 2 2 2 2   0.208 0.203 0.211 0.211 0.210
-     4   0.92 ± 0.00   0.11 ± 0.00     0 0 0 0 0    2 2 2 2 2   0.885 0.866 0.840 0.640 0.863
+     1   0.92 ± 0.00   0.11 ± 0.00     0 0 0 0 0    0 0 0 0 0   0.208 0.203 0.211 0.211 0.210
+     4   0.92 ± 0.00   0.11 ± 0.00     0 0 0 0 0    0 0 0 0 0   0.885 0.866 0.840 0.640 0.863
      8   0.92 ± 0.00   0.11 ± 0.00     8 8 8 8 8    2 2 2 2 2   1.000 1.000 1.000 1.000 1.000
-    16   0.92 ± 0.00   0.11 ± 0.00     0 0 0 0 0    2 2 2 2 2   1.000 1.000 1.000 1.000 1.000
+    16   0.92 ± 0.00   0.11 ± 0.00     0 0 0 0 0    0 0 0 0 0   1.000 1.000 1.000 1.000 1.000
 ──────────────────────────────────────────────────────────────────────────────────────────────
 confidence: the largest weight of a query; entropy: 0 looks at one key, 1 at all alike.
 clean, seed by seed: over 0.8 of a head's weight on one of the task's 2 targets.
 cover: targets that have a clean head.
+
+Beside the head counts of a translation model
+───────────────────────────────────────────────────────────────────────
+ heads   BLEU   over h=1   perplexity   accuracy here         over h=1
+───────────────────────────────────────────────────────────────────────
+     1   24.9          –         5.29           0.209        –
+     4   25.5       +0.6         5.00           0.819   +0.610 ± 0.128
+     8   25.8       +0.9         4.92           1.000   +0.791 ± 0.004
+    16   25.8       +0.9         4.91           1.000   +0.791 ± 0.004
+    32   25.4       +0.5         5.01               –        –
+───────────────────────────────────────────────────────────────────────
+Vaswani et al. 2017, Attention Is All You Need, Table 3 (A): d_model 512 held.
+Compare the shape alone: the tasks and the measures are different.
 
 Accuracy lost without one head (layer.head), by read-out
        t-1   t-2
@@ -69,6 +84,11 @@ Accuracy lost without one head (layer.head), by read-out
 Of h8-s2-00000000: the median of 5 seeds by accuracy, at the fewest heads within 0.01 of the best
 mean.
 
+With h=1, no seed has a clean head; a head blends 1.9 targets on average. With h=4, no seed has a
+clean head; a head blends 1.9 targets on average. With h=8, every one of 5 seeds grows a clean head
+for each of the 2 targets. With h=16, no seed has a clean head; a head blends 1.9 targets on
+average.
+
 Accuracy after 600 steps: h=1 0.209, h=4 0.819, h=8 1.000, h=16 1.000. So accuracy rises by 0.791
 [0.787, 0.796] from h=1 to h=8 (paired, 95 % interval, n=5), no further at h=16.
 )");
@@ -76,7 +96,7 @@ Accuracy after 600 steps: h=1 0.209, h=4 0.819, h=8 1.000, h=16 1.000. So accura
 
 TEST(AblationText, IsCutInTwoOnANarrowTerminal) {
   EXPECT_EQ(ablation_text(ladder_of_offsets(), {.unicode = false, .interactive = true, .width = 80}),
-            "Head counts on offsets: 5 seeds, 600 steps\n"
+            "Head counts on offsets: 5 seeds, 600 steps, d_model 64 held\n"
             "------------------------------------------------------------------\n"
             " heads   n          accuracy           over h=1              loss\n"
             "------------------------------------------------------------------\n"
@@ -87,15 +107,29 @@ TEST(AblationText, IsCutInTwoOnANarrowTerminal) {
             "------------------------------------------------------------------\n"
             "+/- is the 95 % t interval over seeds; differences are paired by seed.\n"
             "An exact test of the differences needs 7 seeds.\n"
+            "rank low: d_head < context 16: such heads cannot form every pattern.\n"
             "\n"
-            "-------------------------------------\n"
-            " heads   parameters   d_head    time\n"
-            "-------------------------------------\n"
-            "     1       36 352       64   9.5 s\n"
-            "     4       36 352       16   9.5 s\n"
-            "     8       36 352        8   9.5 s\n"
-            "    16       36 352        4   9.5 s\n"
-            "-------------------------------------\n"
+            "------------------------------------------------------\n"
+            " heads   parameters   d_model   d_head   rank    time\n"
+            "------------------------------------------------------\n"
+            "     1       36 352        64       64      -   9.5 s\n"
+            "     4       36 352        64       16      -   9.5 s\n"
+            "     8       36 352        64        8    low   9.5 s\n"
+            "    16       36 352        64        4    low   9.5 s\n"
+            "------------------------------------------------------\n"
+            "\n"
+            "Beside the head counts of a translation model\n"
+            "-------------------------------------------------------------------------\n"
+            " heads   BLEU   over h=1   perplexity   accuracy here           over h=1\n"
+            "-------------------------------------------------------------------------\n"
+            "     1   24.9          -         5.29           0.209        -\n"
+            "     4   25.5       +0.6         5.00           0.819   +0.610 +/- 0.128\n"
+            "     8   25.8       +0.9         4.92           1.000   +0.791 +/- 0.004\n"
+            "    16   25.8       +0.9         4.91           1.000   +0.791 +/- 0.004\n"
+            "    32   25.4       +0.5         5.01               -        -\n"
+            "-------------------------------------------------------------------------\n"
+            "Vaswani et al. 2017, Attention Is All You Need, Table 3 (A): d_model 512 held.\n"
+            "Compare the shape alone: the tasks and the measures are different.\n"
             "\n"
             "Accuracy after 600 steps: h=1 0.209, h=4 0.819, h=8 1.000, h=16 1.000. So\n"
             "accuracy rises by 0.791 [0.787, 0.796] from h=1 to h=8 (paired, 95 % interval,\n"
@@ -124,6 +158,125 @@ TEST(AblationText, ShowsTheTestFromSevenSeedsOn) {
   EXPECT_EQ(text.find("needs 7 seeds"), std::string::npos) << text;
 }
 
+/// Eight losses a run: 8, 7, … at h=1, half of that at h=4, a hundredth more at each seed.
+AblationResult with_curves() {
+  AblationResult result = ablation_of({{1, {.2, .21}}, {4, {.8, .82}}});
+  for (AblationLevel& level : result.levels) {
+    for (auto& run : level.runs) {
+      const double shift = 0.01 * static_cast<double>(run->seed);
+      for (int i = 8; i > 0; --i) run->curve.push_back((level.heads == 1 ? 1.0 : 0.5) * i + shift);
+    }
+  }
+  return result;
+}
+
+TEST(AblationText, ShowsLearningCurvesOnOneScale) {
+  const std::string text = ablation_text(with_curves());
+  const std::size_t from = text.find("How they learned"), to = text.find("Beside");
+  ASSERT_NE(from, std::string::npos) << text;
+  EXPECT_EQ(text.substr(from, to - from), R"(How they learned
+───────────────────────────────────────────────────────────────────────────────
+ heads   training loss    to step 75   to step 150   to step 300   to step 600
+───────────────────────────────────────────────────────────────────────────────
+     1   █▇▆▅▄▃▂▁        8.00 ± 0.06   7.00 ± 0.06   5.00 ± 0.06   1.00 ± 0.06
+     4   ▄▄▃▃▂▂▁▁        4.00 ± 0.06   3.50 ± 0.06   2.50 ± 0.06   0.51 ± 0.06
+───────────────────────────────────────────────────────────────────────────────
+Training loss of each of 8 equal pieces; one scale for all, 0.51 to 8.00.
+
+)");
+}
+
+TEST(AblationJson, HasCurvesWithIntervals) {
+  const nlohmann::json curve = ablation_json(with_curves())["levels"][1]["curve"];
+  EXPECT_EQ(curve["steps"], nlohmann::json({75, 150, 225, 300, 375, 450, 525, 600}));
+  EXPECT_NEAR(curve["mean"][1].get<double>(), 3.505, 1e-12);
+  EXPECT_NEAR(curve["ci95"][1][1].get<double>(), 3.505 + 12.7062 * 0.005, 1e-6);
+}
+
+TEST(AblationText, SaysWhatIsHeldAndHowRatesWereChosen) {
+  AblationResult result = ablation_of({{1, {.2, .21}}, {4, {.8, .82}}});
+  result.hold = Hold::d_head;
+  result.base.needs.head_size = 8;
+  for (AblationLevel& level : result.levels) {
+    level.rate = RateChoice{{{0.01, {0.5, 0.4}}, {0.03, {0.3, std::nullopt}}}, 0, true};
+  }
+  const std::string text = ablation_text(result);
+  EXPECT_NE(text.find("2 seeds, 600 steps, d_head 8 held\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("lr: chosen for each head count among 0.01, 0.03 by the loss on seeds 1000 and 1001,\n"
+                      "which are not reported.\n"
+                      "One beyond the ends of that list may suit better: h=1, h=4.\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("Accuracy after 600 steps (d_head 8 held): "), std::string::npos) << text;
+  EXPECT_EQ(text.find("BLEU"), std::string::npos) << text;  // there d_model was held
+  const nlohmann::json choice = ablation_json(result)["levels"][0]["learning_rate_choice"];
+  EXPECT_EQ(choice["seeds"], nlohmann::json({1000, 1001}));
+  EXPECT_EQ(choice["tried"][1]["loss"], nlohmann::json({0.3, nullptr}));
+}
+
+AblationGrid grid_of_rates() {
+  AblationGrid grid;
+  grid.option = "lr";
+  grid.results = {ablation_of({{1, {.2, .21, .22}}, {4, {.8, .81, .82}}}),
+                  ablation_of({{1, {.3, .5, .4}}, {4, {.7, .2, .5}}})};
+  grid.results[0].setting = "lr=0.01";
+  grid.results[1].setting = "lr=0.003";
+  grid.done = grid.total = 12;
+  adjust_together(grid.results);
+  return grid;
+}
+
+TEST(AblationGridText, HasATableOfHeadsAndValuesAndOneOfDifferences) {
+  EXPECT_EQ(ablation_text(grid_of_rates()), R"(Accuracy on offsets by head count and lr: 3 seeds
+───────────────────────────────────────
+ heads         lr=0.01        lr=0.003
+───────────────────────────────────────
+     1   0.210 ± 0.025   0.400 ± 0.248
+     4   0.810 ± 0.025   0.467 ± 0.625
+───────────────────────────────────────
+± is the 95 % t interval over seeds.
+
+Head counts at each lr, d_model 64 held
+────────────────────────────────────────────────────────────────────────────────────
+    lr   heads   n        accuracy         over h=1   parameters   d_model   d_head
+────────────────────────────────────────────────────────────────────────────────────
+  0.01       1   3   0.210 ± 0.025        –               36 352        64       64
+  0.01       4   3   0.810 ± 0.025   +0.600 ± 0.000       36 352        64       16
+────────────────────────────────────────────────────────────────────────────────────
+ 0.003       1   3   0.400 ± 0.248        –               36 352        64       64
+ 0.003       4   3   0.467 ± 0.625   +0.067 ± 0.872       36 352        64       16
+────────────────────────────────────────────────────────────────────────────────────
+Differences are within one value, paired by seed, with 95 % t intervals.
+An exact test of the differences needs 7 seeds.
+
+lr=0.01: Accuracy after 600 steps: h=1 0.210, h=4 0.810. So accuracy rises by 0.600 [0.600, 0.600]
+from h=1 to h=4 (paired, 95 % interval, n=3).
+lr=0.003: Accuracy after 600 steps: h=1 0.400, h=4 0.467. No head count differs from h=1 for
+certain: every 95 % interval of the paired differences includes 0; more seeds would tell.
+
+Of 2 comparisons with h=1, over all values of lr, accuracy is higher for certain in 1, lower in 0,
+and undecided in 1. The highest mean accuracy is 0.810 ± 0.025 at h=4 with lr=0.01 (n=3).
+)");
+}
+
+TEST(AblationGridText, LeavesTheWideTableOutOnANarrowTerminal) {
+  const std::string text = ablation_text(grid_of_rates(), {.interactive = true, .width = 40});
+  EXPECT_EQ(text.find("by head count and lr"), std::string::npos) << text;
+}
+
+TEST(AblationGridJson, HasLevelsAndRunsOfAllValues) {
+  const AblationGrid grid = grid_of_rates();
+  const nlohmann::json json = ablation_json(grid);
+  EXPECT_EQ(json["grid"], nlohmann::json({{"option", "lr"}, {"settings", {"lr=0.01", "lr=0.003"}}}));
+  ASSERT_EQ(json["levels"].size(), 4u);
+  EXPECT_EQ(json["levels"][3]["setting"], "lr=0.003");
+  EXPECT_EQ(json["levels"][3]["heads"], 4);
+  EXPECT_EQ(json["runs"].size(), 12u);
+  EXPECT_EQ(json["findings"][1]["finding"], finding(grid.results[1]));
+  EXPECT_EQ(json["finding"], finding(grid));
+  EXPECT_NE(ablation_csv(grid).find("4,lr=0.003,2,0.5,"), std::string::npos) << ablation_csv(grid);
+}
+
 TEST(AblationJson, HasTheDocumentedFields) {
   const nlohmann::json json = ablation_json(whole_ladder());
   EXPECT_EQ(json["version"], 1);
@@ -144,12 +297,22 @@ TEST(AblationJson, HasTheDocumentedFields) {
   EXPECT_TRUE(four["difference"]["p"].is_null());
   EXPECT_EQ(four["parameters"], 36352);
   EXPECT_EQ(four["d_head"], 16);
+  EXPECT_EQ(four["d_model"], 64);
+  EXPECT_EQ(four["low_rank"], false);
+  EXPECT_EQ(json["levels"][2]["low_rank"], true);
+  EXPECT_EQ(four["learning_rate"], 0.01);
+  EXPECT_TRUE(four["learning_rate_choice"].is_null());
+  EXPECT_EQ(four["difference"]["verdict"], "too few seeds");
+  EXPECT_NEAR(four["blended"]["mean"].get<double>(), 1.9, 1e-12);
+  EXPECT_EQ(json["hold"], "d_model");
+  EXPECT_TRUE(json["grid"].is_null());
+  EXPECT_EQ(json["published"]["levels"][3]["bleu"], 25.8);
   EXPECT_EQ(four["seconds"], 9.5);
   EXPECT_EQ(four["prototype"], .819);
   EXPECT_TRUE(json["levels"][0]["difference"].is_null());
   EXPECT_EQ(json["runs"].size(), 20u);
   EXPECT_EQ(json["runs"][5]["name"], "h4-s0-00000000");
-  EXPECT_EQ(json["runs"][5]["figures"]["cover"], 2);
+  EXPECT_EQ(json["runs"][10]["figures"]["cover"], 2);
   EXPECT_EQ(json["picked"], "h8-s2-00000000");
   EXPECT_EQ(json["knockout"]["drop"][0][1], .98);
   EXPECT_EQ(json["knockout"]["heads"][1], "0.1");
@@ -160,12 +323,12 @@ TEST(AblationCsv, HasARecordPerRun) {
   result.levels[0].runs[1]->figures = HeadFigures{.5, .25, 1, 1, 1, 2, 3};
   EXPECT_EQ(
       ablation_csv(result),
-      "heads,seed,accuracy,loss,train_loss,steps,parameters,d_head,seconds,confidence,normalised_entropy,"
-      "clean_heads,cover,distinct_offsets,run,failure\r\n"
-      "1,0,0.25,0.75,0,600,36352,64,9.5,,,,,,h1-s0-00000000,\r\n"
-      "1,1,0.5,0.5,0,600,36352,64,9.5,0.5,0.25,1,1,3,h1-s1-00000000,\r\n"
-      "4,0,0.75,0.25,0,600,36352,16,9.5,,,,,,h4-s0-00000000,\r\n"
-      "4,1,,,,,,,,,,,,,h4-s1-00000000,train: the loss of step 7 is nan; stopped before the update\r\n");
+      "heads,setting,seed,accuracy,loss,train_loss,steps,parameters,d_model,d_head,low_rank,learning_rate,"
+      "seconds,confidence,normalised_entropy,clean_heads,cover,distinct_offsets,blended,run,failure\r\n"
+      "1,,0,0.25,0.75,0,600,36352,64,64,0,0.01,9.5,,,,,,,h1-s0-00000000,\r\n"
+      "1,,1,0.5,0.5,0,600,36352,64,64,0,0.01,9.5,0.5,0.25,1,1,3,,h1-s1-00000000,\r\n"
+      "4,,0,0.75,0.25,0,600,36352,64,16,0,0.01,9.5,,,,,,,h4-s0-00000000,\r\n"
+      "4,,1,,,,,,,,,,,,,,,,,h4-s1-00000000,train: the loss of step 7 is nan; stopped before the update\r\n");
 }
 
 TEST(AblationFiles, AreWrittenToTheSweepsFolder) {
