@@ -173,10 +173,15 @@ std::string finding(const AblationResult& result) {
     return figures + fmt::format("Head count makes no difference here{}.", most);
   }
   if (up.empty() && down.empty()) {
-    return figures + fmt::format(
-                         "No head count differs from h={} for certain: every 95 % interval of the "
-                         "paired differences includes 0; more seeds would tell.",
-                         result.reference);
+    const bool apart = std::any_of(compared.begin(), compared.end(), [](const AblationLevel* level) {
+      const Interval& interval = *level->difference->interval;
+      return interval.low > 0 || interval.high < 0;
+    });
+    const std::string why =
+        apart ? fmt::format("with the correction for {} comparisons no test reaches 0.05", compared.size())
+              : "every 95 % interval of the paired differences includes 0";
+    return figures + fmt::format("No head count differs from h={} for certain: {}; more seeds would tell.",
+                                 result.reference, why);
   }
   if (up.empty()) {
     const AblationLevel& worst = *lowest(down);
