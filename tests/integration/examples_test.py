@@ -48,6 +48,22 @@ class Examples(unittest.TestCase):
         self.assertLessEqual(figure(text, r"plain keys\s+(\S+)"), 0.15)
         self.assertGreaterEqual(figure(text, r"smeared keys\s+(\S+)"), 0.97)
 
+    def test_custom_detector(self):
+        text = run("custom_detector")
+        heads = re.findall(r"head (\S+)\s+(\S+)\s+(\S+)(.*)", text)
+        found = [head for head, score, null, note in heads if "look there" in note]
+        self.assertEqual(len(heads), 8)
+        self.assertGreater(len(found), 0)
+        self.assertTrue(all(head.startswith("1.") for head in found))
+        for head, score, null, note in heads:
+            self.assertEqual("look there" in note, float(score) > float(null) + 0.3)
+
+    def test_custom_intervention(self):
+        text = run("custom_intervention")
+        self.assertGreaterEqual(figure(text, r"intact\s+(\S+)"), 0.95)
+        self.assertLess(figure(text, r"its own question\s+(\S+)"), 0.3)
+        self.assertGreaterEqual(figure(text, r"the other seven\s+(\S+)"), 0.9)
+
     def test_score_function(self):
         text = run("score_function")
         self.assertIn("attention_path(): composite: the layer has its own score function", text)
