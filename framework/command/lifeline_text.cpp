@@ -101,7 +101,8 @@ std::string over_seeds(const LifeLines& lines) {
   row("(the loss steps down)", losses, with_change);
   table.note(
       "born: the first of the moments looked at from which some head has the role to the end; ± is the");
-  table.note("95 % t interval over seeds that have it.");
+  table.note(
+      "95 % t interval over seeds that have it. Births are as exact as the moments are close: --every.");
   return fmt::format("\n{}", table.str(output_terminal()));
 }
 
