@@ -6,6 +6,7 @@ namespace {
 const Needs& checked(const Needs& needs) {
   check(needs.architecture == Architecture::decoder, "Decoder", "the needs are those of an encoder–decoder");
   check(needs.layers >= 1, "Decoder", "layers {} must be at least 1", needs.layers);
+  check_layer_heads(needs, needs.layers, "Decoder");
   check(!needs.tied_readout || (!needs.streams.empty() && needs.streams.back().vocabulary == needs.logits()),
         "Decoder", "a tied read-out needs as many classes as the last stream has tokens, not {}",
         needs.logits());
@@ -27,7 +28,7 @@ Decoder::Decoder(const Needs& n)
                                     .class_std = n.class_std}),
       blocks(this, "blocks"),
       readout(this, "readout", n) {
-  for (std::int64_t i = 0; i < n.layers; ++i) blocks.add(block_options(n, Stack::decoder));
+  for (std::int64_t i = 0; i < n.layers; ++i) blocks.add(block_options(n, Stack::decoder, i));
 }
 
 Tensor Decoder::operator()(std::span<const Array> streams, const Array& valid) {

@@ -10,6 +10,7 @@ const Needs& checked(const Needs& needs) {
   check(needs.streams.size() == 2, "EncoderDecoder", "needs two streams, source and target, not {}",
         needs.streams.size());
   check(needs.layers >= 1, "EncoderDecoder", "layers {} must be at least 1", needs.layers);
+  check_layer_heads(needs, 3 * needs.layers, "EncoderDecoder");
   check(!needs.tied_readout || needs.streams[1].vocabulary == needs.logits(), "EncoderDecoder",
         "a tied read-out needs as many classes as the target has tokens, not {}", needs.logits());
   return needs;
@@ -36,8 +37,8 @@ EncoderDecoder::EncoderDecoder(const Needs& n)
       target(this, "target", side(n, 1, n.context)),
       decoder(this, "decoder"),
       readout(this, "readout", n) {
-  for (std::int64_t i = 0; i < n.layers; ++i) encoder.add(block_options(n, Stack::encoder));
-  for (std::int64_t i = 0; i < n.layers; ++i) decoder.add(block_options(n, Stack::decoder_with_cross));
+  for (std::int64_t i = 0; i < n.layers; ++i) encoder.add(block_options(n, Stack::encoder, i));
+  for (std::int64_t i = 0; i < n.layers; ++i) decoder.add(block_options(n, Stack::decoder_with_cross, i));
 }
 
 Tensor EncoderDecoder::encode(const Array& tokens, const Array& valid) {

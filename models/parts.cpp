@@ -29,10 +29,23 @@ Init matrix_init(const Needs& needs, bool residual) {
   return init.scaled(1 / std::sqrt(2 * static_cast<double>(needs.layers)));
 }
 
-TransformerBlock::Options block_options(const Needs& needs, Stack stack) {
+void check_layer_heads(const Needs& needs, std::int64_t layers, std::string_view where) {
+  if (needs.layer_heads.empty()) return;
+  check(std::ssize(needs.layer_heads) == layers, where, "heads for {} layers of attention, the model has {}",
+        needs.layer_heads.size(), layers);
+  check(needs.head_size > 0, where, "heads that differ between layers need a head size");
+  for (const std::int64_t heads : needs.layer_heads) {
+    check(heads >= 0, where, "a layer of {} heads", heads);
+  }
+}
+
+TransformerBlock::Options block_options(const Needs& needs, Stack stack, std::int64_t layer) {
+  const bool with_cross = stack == Stack::decoder_with_cross;
+  const std::int64_t number = with_cross ? needs.layers + 2 * layer : layer;
   TransformerBlock::Options o;
+  if (with_cross) o.cross_heads = needs.heads_of(number + 1);
   o.attention = {.d_model = needs.d_model,
-                 .heads = needs.heads,
+                 .heads = needs.heads_of(number),
                  .d_k = needs.head_size,
                  .bias = needs.attention_bias,
                  .dropout = needs.dropout,

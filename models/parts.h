@@ -9,7 +9,11 @@ namespace headlab {
 
 /// Which of the three kinds of stack a block belongs to.
 enum class Stack { decoder, encoder, decoder_with_cross };
-TransformerBlock::Options block_options(const Needs& needs, Stack stack);
+/// `layer` counts blocks of the stack.
+TransformerBlock::Options block_options(const Needs& needs, Stack stack, std::int64_t layer);
+/// Error, naming `where`: layer_heads that are not one for each of `layers` attention layers, negative or
+/// without a head_size.
+void check_layer_heads(const Needs& needs, std::int64_t layers, std::string_view where);
 /// The rule for matrices; `residual`: of those that write to the residual stream.
 Init matrix_init(const Needs& needs, bool residual);
 

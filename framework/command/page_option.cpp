@@ -17,6 +17,8 @@ void PageOption::add(CommandLine& line) {
 
 void PageOption::keep(const CommandLine& line, const Session& session, const fs::path& folder,
                       std::string_view file, const nlohmann::json& result) {
+  std::error_code error_code;
+  if (fs::is_regular_file(folder, error_code)) failed_ = true;  // weights without a folder: no page
   if (failed_) return;
   try {
     save_result(folder, file, result, {typed_again(line, session), HEADLAB_VERSION});

@@ -20,7 +20,7 @@ struct SubCommand {
   int (*run)(const Session&);
 };
 
-constexpr std::array<SubCommand, 10> sub_commands{{
+constexpr std::array<SubCommand, 11> sub_commands{{
     {"tasks", "", "list the tasks and what each one shows", tasks_command},
     {"train", "TASK|FILE", "train a model on a task or on a text file", train_command},
     {"sample", "RUN", "let a model trained on text write on", sample_command},
@@ -29,6 +29,7 @@ constexpr std::array<SubCommand, 10> sub_commands{{
     {"knockout", "RUN", "switch heads of a trained model off and see what is lost", knockout_command},
     {"lifeline", "RUN", "when in a training each head found its role", lifeline_command},
     {"reproduce", "[TASK...]", "train what the tasks claim, and say which claims hold", reproduce_command},
+    {"prune", "RUN", "remove heads of a trained model for good, and save what is left", prune_command},
     {"verify", "", "check that this machine computes the same bits as others", verify_command},
     {"bench", "", "measure speed on fixed shapes, beside the machine's limit", bench_command},
 }};

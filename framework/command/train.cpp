@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "framework/command/console.h"
+#include "framework/command/head_list.h"
 #include "framework/command/interrupt.h"
 #include "framework/command/page_option.h"
 #include "framework/command/profile_option.h"
@@ -27,7 +28,7 @@ struct Options {
   CommonOptions common;
   PageOption page;
   TrainingOptions training;
-  std::optional<std::string> name, resume;
+  std::optional<std::string> name, resume, knockout;
   std::optional<std::int64_t> watch_heads;
   std::int64_t evaluate_every = 0;
   std::int64_t checkpoint_every = 0;
@@ -51,6 +52,8 @@ CommandLine declare(Options& o) {
       .whole("--watch-heads", o.watch_heads, {1, 1'000'000'000},
              "steps between looks at every head, kept in RUN/heads.safetensors",
              "not; with --resume, as before")
+      .text("--knockout", "L.H@STEP,…", o.knockout,
+            "heads to switch off for good once STEP steps are done; the run remembers it")
       .text("--resume", "RUN", o.resume, "go on with a run that was stopped, with the settings that it has");
   line.group("Everywhere");
   o.common.add_out(line, "runs/TASK");
@@ -62,6 +65,7 @@ CommandLine declare(Options& o) {
   return line.example("headlab train offsets", "trains with the task's own settings into runs/offsets")
       .example("headlab train offsets --heads 4 --seed 1 --out runs/four-heads", "half as many heads")
       .example("headlab train shakespeare.txt --steps 500", "a small GPT on a text of your own")
+      .example("headlab train offsets --knockout 0.3@200", "do other heads take over what head 0.3 did?")
       .example("headlab train induction --watch-heads 10", "keeps what each head does, step by step")
       .example("headlab train --resume runs/offsets", "goes on where Ctrl-C stopped it");
 }
@@ -76,6 +80,7 @@ PlannedTraining plan_resumed(const Catalogue& catalogue, const Options& o) {
   const auto given = o.training.first_given();
   if (given)
     throw UsageError(*given + ": cannot be changed with --resume; the run goes on with its settings");
+  if (o.knockout) throw UsageError("--knockout: cannot be changed with --resume");
   if (o.common.seed != 0) throw UsageError("--seed: cannot be changed with --resume");
   if (o.common.out) throw UsageError("--out: with --resume the results go where the run is");
   if (o.name && *o.name != plan.config.task) {
@@ -96,6 +101,32 @@ PlannedTraining plan_resumed(const Catalogue& catalogue, const Options& o) {
   }
   check_memory(plan.config);
   return plan;
+}
+
+/// "0.3@500,1.2@0"
+std::vector<HeadOff> parse_knockouts(const std::string& text, std::int64_t steps) {
+  std::vector<HeadOff> list;
+  std::size_t from = 0;
+  while (from <= text.size()) {
+    const std::size_t comma = std::min(text.find(',', from), text.size());
+    const std::string part = text.substr(from, comma - from);
+    from = comma + 1;
+    const std::size_t at = part.find('@');
+    if (at == std::string::npos) {
+      throw UsageError(
+          fmt::format("--knockout: '{}' is not LAYER.HEAD@STEP, such as 0.3@500", printable(part)));
+    }
+    const HeadId id = parse_head("--knockout", part.substr(0, at));
+    const std::int64_t step = as_usage([&] {
+      return parse_whole("--knockout: step", part.substr(at + 1), {0, steps - 1});
+    });
+    for (const HeadOff& other : list) {
+      if (other.layer == id.layer && other.head == id.head)
+        throw UsageError(fmt::format("--knockout: {} comes twice", id.str()));
+    }
+    list.push_back({id.layer, id.head, step});
+  }
+  return list;
 }
 
 /// Makes the folder and keeps other processes out.
@@ -139,6 +170,10 @@ std::string summary(const PlannedTraining& plan, const TrainResult& result, cons
                       with_unit(result.tokens_per_second, "tokens/s"), grouped(result.parameters),
                       plan.config.needs.heads, plan.config.seed);
   if (!result.losses.empty()) text += fmt::format("  training loss    {:.4f}\n", result.train_loss);
+  for (const HeadOff& off : plan.config.heads_off) {
+    text += fmt::format("  head {}.{} is off {}\n", off.layer, off.head,
+                        off.step == 0 ? "from the start" : fmt::format("from step {} on", grouped(off.step)));
+  }
   if (result.interrupted) {
     return text + fmt::format("Stopped; everything is saved in {}. To go on:\n  headlab train --resume {}\n",
                               run, path);
@@ -166,10 +201,16 @@ int train_command(const Session& session) {
     throw UsageError(
         "TASK or FILE is missing: headlab train offsets, for example; headlab tasks lists the tasks");
   }
-  const PlannedTraining plan =
+  PlannedTraining plan =
       o.resume ? plan_resumed(session.catalogue, o)
                : plan_training(session.catalogue, *o.name, o.training, {}, o.common.seed_number());
   const std::unique_ptr<Model> model = as_usage([&] { return session.catalogue.build(plan.config.needs); });
+  if (o.knockout) {
+    plan.config.heads_off = parse_knockouts(*o.knockout, plan.config.recipe.steps);
+    as_usage([&] {
+      for (const HeadOff& off : plan.config.heads_off) layer_of(*model, {off.layer, off.head});
+    });
+  }
   const std::string run =
       o.resume
           ? *o.resume

@@ -56,6 +56,10 @@ struct Needs {
   std::int64_t d_model = 64;
   std::int64_t heads = 4;
   std::int64_t head_size = 0;  ///< 0: d_model / heads
+  /// Of a model from which heads were removed: what is left in each attention layer, 0 included, in the order
+  /// of the model's layers (the encoder's, then the decoder's self and cross attention by turns). Such a
+  /// model has a head_size. Empty: `heads` in each.
+  std::vector<std::int64_t> layer_heads = {};
   bool attention_bias = false;
   std::int64_t mlp = 0;  ///< hidden size; 0: attention only
   Activation activation = Activation::gelu_tanh;
@@ -79,6 +83,8 @@ struct Needs {
   bool tied_readout = false;
   bool readout_bias = true;
 
+  /// Heads of the attention layer of this number. Error: no such layer in layer_heads.
+  std::int64_t heads_of(std::int64_t layer) const;
   /// Σ classes.
   std::int64_t logits() const;
   /// The number of trainable numbers. A double, so that absurd sizes can be refused before they overflow.

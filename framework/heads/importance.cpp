@@ -7,6 +7,7 @@
 
 #include "framework/autograd/backward.h"
 #include "framework/core/check.h"
+#include "framework/heads/frozen.h"
 #include "framework/heads/intervention.h"
 #include "framework/ops/attention.h"
 #include "framework/ops/shaping.h"
@@ -14,26 +15,6 @@
 namespace headlab {
 
 namespace {
-
-/// While it lives, parameters ask for no gradient.
-class Frozen {
- public:
-  explicit Frozen(Module& model) {
-    for (const NamedParameter& named : model.parameters()) {
-      if (named.parameter->tensor().requires_grad()) thawed_.push_back(named.parameter);
-    }
-    set(false);
-  }
-  ~Frozen() { set(true); }
-  Frozen(const Frozen&) = delete;
-  Frozen& operator=(const Frozen&) = delete;
-
- private:
-  void set(bool on) {
-    for (Parameter* parameter : thawed_) parameter->tensor().set_requires_grad(on);
-  }
-  std::vector<Parameter*> thawed_;
-};
 
 std::vector<std::int64_t> pairs_of_examples(const Batch& batch) {
   std::vector<std::int64_t> pairs;

@@ -20,7 +20,8 @@ namespace {
 using Options = MultiHeadAttention::Options;
 
 Options resolved(Options o) {
-  check(o.heads >= 1, "attention", "heads {} must be at least 1", o.heads);
+  check(o.heads >= 1 || (o.heads == 0 && o.d_k > 0 && o.kv_heads == 0), "attention",
+        "heads {} must be at least 1", o.heads);
   check(o.d_model >= 1, "attention", "d_model {} must be at least 1", o.d_model);
   check(o.d_k >= 0 && o.d_v >= 0 && o.kdim >= 0 && o.vdim >= 0, "attention",
         "d_k {}, d_v {}, kdim {}, vdim {}: none is negative", o.d_k, o.d_v, o.kdim, o.vdim);
@@ -67,6 +68,10 @@ Array transposed_rows(const Array& matrix, std::int64_t from, std::int64_t rows)
 
 MultiHeadAttention::MultiHeadAttention(const Options& given) : HeadLayer(this), options_(resolved(given)) {
   const Options& o = options_;
+  if (o.heads == 0) {
+    if (o.bias && o.out_proj) out_bias.emplace(this, "out.bias", Shape{o.d_model}, Init::zeros(), Role::bias);
+    return;
+  }
   const std::int64_t q_rows = o.heads * o.d_k;
   const std::int64_t k_rows = o.kv_heads * o.d_k;
   const std::int64_t v_rows = o.kv_heads * o.d_v;
@@ -252,7 +257,25 @@ AttentionResult MultiHeadAttention::keep_telemetry(AttentionResult result) {
   return result;
 }
 
+// What a layer of no heads says of queries like these.
+AttentionResult MultiHeadAttention::nothing(const Tensor& query, const Tensor& key, const Call& call) const {
+  AttentionResult result{.out = Tensor::zeros({query.dim(0), query.dim(1), 0}, query.dtype())};
+  if (call.cache) {
+    const Tensor none = Tensor::zeros({key.dim(0), key.dim(1), 0}, key.dtype());
+    call.cache->append(none, none);
+  }
+  if (telemetry_options()) result.telemetry = Telemetry{};
+  if (call.weights)
+    result.weights = Tensor::zeros({query.dim(0), 0, query.dim(1), key.dim(1)}, query.dtype());
+  return result;
+}
+
 Tensor MultiHeadAttention::combine(const Tensor& contexts) {
+  if (options_.heads == 0) {
+    const Shape shape{contexts.dim(0), contexts.dim(1), options_.out_proj ? options_.d_model : 0};
+    const Tensor y = Tensor::zeros(shape, contexts.dtype());
+    return sites.out(out_bias ? add(y, *out_bias) : y);
+  }
   Tensor z = sites.z(contexts);
   if (gate()) z = head_gate(z, gate(), options_.heads);
   if (out) z = (*out)(z);
@@ -303,6 +326,7 @@ AttentionResult MultiHeadAttention::attend(const Tensor& given, const Call& call
         "keys {} and values {} wide do not come from x, {} wide: give all three", o.kdim, o.vdim, o.d_model);
   check(!call.cache || !training() || o.dropout == 0, "attention",
         "a cache is for use in evaluation mode, not with dropout {}", o.dropout);
+  if (o.heads == 0) return nothing(given, given, call);
   // With a cache there are no gradients to guard, and the mask speaks of more tokens than these.
   const Tensor x = call.cache ? given : without_broken_padding(given, call.mask);
   if (!packs(call)) return project(x, x, x, call);
@@ -327,6 +351,7 @@ AttentionResult MultiHeadAttention::attend(const Tensor& query, const Tensor& ke
         "needs query [batch, n_q, {}], key [batch, n_k, {}], value [batch, n_k, {}], not {}, {}, {}",
         o.d_model, o.kdim, o.vdim, query.shape(), key.shape(), value.shape());
   check(!call.cache, "attention", "a cache remembers self attention, not keys and values given beside x");
+  if (o.heads == 0) return nothing(query, key, call);
   return project(query, without_broken_padding(key, call.mask), without_broken_padding(value, call.mask),
                  call);
 }

@@ -33,7 +33,7 @@ class MultiHeadAttention : public Module, public HeadLayer {
   };
   struct Options {
     std::int64_t d_model = 0;
-    std::int64_t heads = 1;
+    std::int64_t heads = 1;  ///< 0, with d_k: a layer that lost all its heads
     std::int64_t kv_heads =
         0;                  ///< 0: heads. Else divides heads; consecutive query heads share a key/value head
     std::int64_t d_k = 0;   ///< 0: d_model / heads
@@ -103,6 +103,12 @@ class MultiHeadAttention : public Module, public HeadLayer {
 
   std::int64_t heads() const override { return options_.heads; }
   std::int64_t head_size() const override { return options_.d_v; }
+  /// Query heads that share a key/value head.
+  std::int64_t heads_together() const override {
+    return options_.kv_heads > 0 ? options_.heads / options_.kv_heads : 1;
+  }
+  std::map<std::string, Array> state_of_heads(std::span<const std::int64_t> kept,
+                                              std::span<const double> scales) override;
   Module& module() override { return *this; }
   bool cross() const override { return options_.cross; }
   /// Absent without an output projection and with a score function of one's own.
@@ -130,6 +136,7 @@ class MultiHeadAttention : public Module, public HeadLayer {
   std::optional<Child<LayerNorm>> q_layer_norm, k_layer_norm;  ///< over d_k
   std::optional<Child<RMSNorm>> q_rms_norm, k_rms_norm;
   std::optional<Child<Linear>> out;
+  std::optional<Parameter> out_bias;  ///< "out.bias" of a layer of no heads, which adds nothing else
 
  private:
   Projection rows(const std::optional<Parameter>& own, std::int64_t from, std::int64_t to);
@@ -144,6 +151,7 @@ class MultiHeadAttention : public Module, public HeadLayer {
   AttentionResult attend(const Tensor& query, const Tensor& key, const Tensor& value, const Call& call);
   AttentionResult project(const Tensor& query, const Tensor& key, const Tensor& value, const Call& call);
   AttentionResult attend_projected(Tensor q, Tensor k, Tensor v, const Call& call);
+  AttentionResult nothing(const Tensor& query, const Tensor& key, const Call& call) const;
   AttentionResult keep_telemetry(AttentionResult result);
   Result finish(AttentionResult result, const Call& call);
 

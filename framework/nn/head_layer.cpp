@@ -12,6 +12,10 @@ HeadSites::HeadSites(Module* layer)
       out(layer, "out") {}
 
 std::optional<HeadWeights> HeadLayer::head_weights(std::int64_t) { return std::nullopt; }
+std::map<std::string, Array> HeadLayer::state_of_heads(std::span<const std::int64_t>,
+                                                       std::span<const double>) {
+  fail("head layer", "{} does not know how to go on without some of its heads", module().path());
+}
 
 std::vector<HeadLayer*> head_layers(Module& model) {
   std::vector<HeadLayer*> layers;

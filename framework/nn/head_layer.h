@@ -3,7 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "framework/autograd/tensor.h"
@@ -53,6 +56,13 @@ class HeadLayer {
   /// For figures that need no data: ranks, copying, composition. A layer may have none to show (the default);
   /// they are then absent. Error: no such head.
   virtual std::optional<HeadWeights> head_weights(std::int64_t head);
+
+  /// For removing heads. Heads come in groups of this many neighbours that can only go together.
+  virtual std::int64_t heads_together() const { return 1; }
+  /// The parameters, by their names in this layer, of a layer with these heads alone (rising numbers), their
+  /// contexts multiplied by `scales`. Errors: a layer that does not know how; a group that is torn apart.
+  virtual std::map<std::string, Array> state_of_heads(std::span<const std::int64_t> kept,
+                                                      std::span<const double> scales);
 
   /// Multiplies each head's context before W_O: [heads] or [B, heads]. Undefined: no gate. Error (at the
   /// call): another shape.

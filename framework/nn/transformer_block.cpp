@@ -32,6 +32,7 @@ TransformerBlock::TransformerBlock(const Options& o)
     MultiHeadAttention::Options options = o.attention;
     options.cross = true;
     options.rotary.reset();
+    options.heads = o.cross_heads.value_or(options.heads);
     options.relative_keys.reset();
     options.smeared_keys = false;
     norm_cross.emplace(this, "norm_cross", norm_options(o));

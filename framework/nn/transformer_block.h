@@ -18,6 +18,7 @@ class TransformerBlock : public Module {
     MultiHeadAttention::Options attention = {};  ///< of self attention, and of cross attention but for
                                                  ///< `cross`, and for positions and smeared keys
     bool cross_attention = false;
+    std::optional<std::int64_t> cross_heads = {};           ///< of cross attention, where it has others
     std::optional<FeedForward::Options> feed_forward = {};  ///< absent: attention only
     Order order = Order::pre;
     bool norm_bias = true;

@@ -83,6 +83,8 @@ std::vector<RunRecord> sweep_records(const std::filesystem::path& folder) {
 }
 
 ChosenRun pick_run(const std::filesystem::path& path) {
+  std::error_code error;
+  if (std::filesystem::is_regular_file(path, error)) return {path, ""};
   if (RunFolder::is_run(path)) return {path, ""};
   const PickedRun picked = pick(runs_to_choose_from(path)).value();
   return {path / picked.record.name, reason(picked)};

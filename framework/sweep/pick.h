@@ -28,9 +28,9 @@ std::string reason(const PickedRun& picked);
 /// and find_record.
 std::vector<RunRecord> sweep_records(const std::filesystem::path& folder);
 
-/// For commands that want a run: `path` itself where it is a run, else the picked run of the sweep that it
-/// is; `note` is the reason then, else empty. Errors: neither a run nor a sweep; a sweep without a finished
-/// run.
+/// For commands that want a run: `path` itself where it is a run or a file of weights, else the picked run of
+/// the sweep that it is; `note` is the reason then, else empty. Errors: neither a run nor a sweep; a sweep
+/// without a finished run.
 struct ChosenRun {
   std::filesystem::path path;
   std::string note;

@@ -8,10 +8,17 @@
 #include "framework/core/suggest.h"
 #include "framework/files/run_folder.h"
 #include "framework/train/checkpoint.h"
+#include "framework/train/heads_off.h"
 
 namespace headlab {
 
 namespace {
+
+/// Where a file of weights is given in place of a run's folder.
+bool is_weights(const std::filesystem::path& path) {
+  std::error_code error;
+  return std::filesystem::is_regular_file(path, error);
+}
 
 std::filesystem::path path_of(const RunFolder& run, const RunWeights& weights) {
   switch (weights.which) {
@@ -42,15 +49,20 @@ std::shared_ptr<const Task> open_task(const Catalogue& catalogue, const std::str
 
 LoadedRun load_run(const std::filesystem::path& folder, const Catalogue& catalogue,
                    const RunWeights& weights) {
-  const RunFolder run = RunFolder::open(folder);
-  const std::filesystem::path path = path_of(run, weights);
-  std::error_code error;
-  check(std::filesystem::exists(path, error), folder.string(),
-        "has no {} yet: the run was stopped before it was saved", path.filename().string());
-  Checkpoint checkpoint = load_checkpoint(path);
-  check_same(to_json(checkpoint.config),
-             to_json(run_config_from_json(run.read_config(), run.config().string())), folder.string(),
-             path.filename().string(), "config.json");
+  Checkpoint checkpoint;
+  if (is_weights(folder)) {
+    checkpoint = load_checkpoint(folder);
+  } else {
+    const RunFolder run = RunFolder::open(folder);
+    const std::filesystem::path path = path_of(run, weights);
+    std::error_code error;
+    check(std::filesystem::exists(path, error), folder.string(),
+          "has no {} yet: the run was stopped before it was saved", path.filename().string());
+    checkpoint = load_checkpoint(path);
+    check_same(to_json(checkpoint.config),
+               to_json(run_config_from_json(run.read_config(), run.config().string())), folder.string(),
+               path.filename().string(), "config.json");
+  }
 
   LoadedRun loaded;
   loaded.config = checkpoint.config;
@@ -67,6 +79,7 @@ LoadedRun load_run(const std::filesystem::path& folder, const Catalogue& catalog
   }
   loaded.model = catalogue.build(checkpoint.config.needs);
   loaded.model->load_state(checkpoint.parameters);
+  switch_heads_off(*loaded.model, checkpoint.config.heads_off, checkpoint.step);
   loaded.model->eval();
   return loaded;
 }

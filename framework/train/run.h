@@ -38,9 +38,10 @@ struct LoadedRun {
   std::unique_ptr<Model> model;              ///< with those weights, in evaluation mode
 };
 
-/// Rebuilds the model of a run with its weights. A run over text has its vocabulary in the checkpoint and can
-/// be sampled from without the file. Errors: no run there; no such weights; a checkpoint that cannot be read
-/// or does not fit config.json (names the field).
+/// Rebuilds the model of a run with its weights; heads that went off in training are off. `folder` may be a
+/// file of weights instead, such as pruned.safetensors, whose own config counts. A run over text has its
+/// vocabulary in the checkpoint and can be sampled from without the file. Errors: no run there; no such
+/// weights; a checkpoint that cannot be read or does not fit config.json (names the field).
 LoadedRun load_run(const std::filesystem::path& folder, const Catalogue& catalogue,
                    const RunWeights& weights = {});
 

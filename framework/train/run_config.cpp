@@ -65,6 +65,7 @@ void fields(V& v, auto& x, const Needs*) {
   v("d_model", x.d_model);
   v("heads", x.heads);
   v("head_size", x.head_size);
+  v.unless("layer_heads", x.layer_heads, std::vector<std::int64_t>{});
   v("attention_bias", x.attention_bias);
   v("mlp", x.mlp);
   v("activation", x.activation);
@@ -104,12 +105,19 @@ void fields(V& v, auto& x, const Recipe*) {
   v("decay_positions", x.decay_positions);
 }
 template <class V>
+void fields(V& v, auto& x, const HeadOff*) {
+  v("layer", x.layer);
+  v("head", x.head);
+  v("step", x.step);
+}
+template <class V>
 void fields(V& v, auto& x, const RunConfig*) {
   v("task", x.task);
   v("needs", x.needs);
   v("recipe", x.recipe);
   v("seed", x.seed);
   v("accumulation", x.accumulation);
+  v.unless("heads_off", x.heads_off, std::vector<HeadOff>{});
 }
 
 struct Writer {
@@ -254,6 +262,10 @@ void validate(const RunConfig& config) {
   require(r.batch >= 1, "batch", r.batch, "at least 1");
   require(r.steps >= 1, "steps", r.steps, "at least 1");
   require(config.accumulation >= 1, "accumulation", config.accumulation, "at least 1");
+  for (const HeadOff& off : config.heads_off) {
+    check(off.step >= 0 && off.step < r.steps, "train", "head {}.{} goes off at step {}, allowed: 0 to {}",
+          off.layer, off.head, off.step, r.steps - 1);
+  }
   check(r.batch % config.accumulation == 0, "train",
         "accumulation {} does not divide the batch of {} examples", config.accumulation, r.batch);
   require(r.warmup_steps >= 0 && r.warmup_steps <= r.steps, "warmup_steps", r.warmup_steps,

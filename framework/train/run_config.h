@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -11,6 +12,14 @@
 #include "framework/data/recipe.h"
 
 namespace headlab {
+
+/// A head that is switched off (its gate is 0) once this many steps are done, until the end.
+struct HeadOff {
+  std::int64_t layer = 0;  ///< index among the model's layers with heads
+  std::int64_t head = 0;
+  std::int64_t step = 0;
+  friend bool operator==(const HeadOff&, const HeadOff&) = default;
+};
 
 /// Kept in the run folder as config.json and in every checkpoint, hashed by sweeps. The same values give the
 /// same bits.
@@ -20,6 +29,7 @@ struct RunConfig {
   Recipe recipe;
   std::uint64_t seed = 0;
   std::int64_t accumulation = 1;  ///< micro-batches a step; recipe.batch examples in all
+  std::vector<HeadOff> heads_off = {};
 };
 
 /// Every field under its own name, choices as their names; numbers survive the round trip bit for bit.

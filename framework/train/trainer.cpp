@@ -12,6 +12,7 @@
 #include "framework/optim/clip.h"
 #include "framework/optim/schedule.h"
 #include "framework/train/evaluation.h"
+#include "framework/train/heads_off.h"
 #include "framework/train/run_writer.h"
 
 namespace headlab {
@@ -72,6 +73,7 @@ class Training {
         config_(checked(config, model, options)),
         recipe_(config.recipe),
         options_(options),
+        heads_off_(config.heads_off),
         schedule_(schedule_of(recipe_)),
         mode_(model, true),
         buffer_(trained(model, recipe_)),
@@ -93,6 +95,7 @@ class Training {
   const RunConfig& config_;
   const Recipe& recipe_;
   const TrainOptions& options_;
+  HeadsOff heads_off_;
   Schedule schedule_;
   ModeScope mode_;
   ParameterBuffer buffer_;
@@ -152,11 +155,13 @@ TrainResult Training::run() {
   const std::int64_t steps = recipe_.steps;
   TrainResult result;
   result.parameters = model_.parameter_count();
+  heads_off_.on_start(model_, task_, done, steps);
   for (Observer* observer : options_.observers) observer->on_start(model_, task_, done, steps);
 
   std::int64_t tokens = 0;
   std::optional<Evaluation> evaluation;
   while (done < steps && !result.interrupted) {
+    heads_off_.before_step(model_, done);
     for (Observer* observer : options_.observers) observer->before_step(model_, done);
     const StepReport report = step(done);
     ++done;
@@ -174,6 +179,7 @@ TrainResult Training::run() {
     writer_.after_step(report, evaluation, done == steps || result.interrupted);
   }
   // Nothing was left to do: the run had been finished before.
+  if (result.losses.empty()) switch_heads_off(model_, config_.heads_off, done);
   if (result.losses.empty()) evaluation = evaluate(model_, task_, config_.seed);
   if (!result.interrupted) result.evaluation = *evaluation;
   for (Observer* observer : options_.observers) observer->on_end(model_);

@@ -1,4 +1,4 @@
-#include <algorithm>
+#include <fstream>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -71,6 +71,48 @@ TEST_F(KnockoutCommand, AnswersTheOtherQuestions) {
   EXPECT_NE(path["heads"][1]["loss_added"], 0.0);
 }
 
+TEST_F(KnockoutCommand, PruneSavesASmallerModelThatEveryCommandTakes) {
+  train_induction();
+  const Outcome outcome = run({"prune", "run", "--keep", "0.4"});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  for (const char* text : {"run: 4 of 8 heads stay: ", "Its logits equal those of the gated model to ",
+                           "As many heads chosen at random: accuracy "}) {
+    EXPECT_NE(outcome.out.find(text), std::string::npos) << text << "\n" << outcome.out;
+  }
+  const nlohmann::json json = json_of({"prune", "run", "--gates", "100", "--steps", "40", "--out", "none"});
+  EXPECT_EQ(json["kept"].size(), 0U);
+  EXPECT_LE(json["largest_logit_difference"].get<double>(), 1e-6 * json["largest_logit"].get<double>());
+  const nlohmann::json again = json_of({"knockout", "run/pruned.safetensors"});
+  EXPECT_EQ(again["heads"].size(), 4U);
+  EXPECT_EQ(run({"inspect", "run/pruned.safetensors"}).status, 0);
+  EXPECT_EQ(run({"knockout", "none"}).err, "headlab knockout: none: the model has no attention heads\n");
+  EXPECT_EQ(run({"prune", "run/pruned.safetensors", "--keep", "0.5"}).err,
+            "headlab prune: --out: needed where RUN is a file\n");
+  const std::string text = "the quick brown fox jumps over the lazy dog. ";
+  std::string longer;
+  for (int i = 0; i < 60; ++i) longer += text;
+  std::ofstream("dog.txt") << longer;
+  ASSERT_EQ(
+      run({"train", "dog.txt", "--steps", "2", "--d-model", "16", "--context", "16", "--layers", "2"}).status,
+      0);
+  ASSERT_EQ(run({"prune", "runs/dog", "--keep", "0.25"}).status, 0);
+  EXPECT_EQ(run({"sample", "runs/dog/pruned.safetensors", "--tokens", "5"}).status, 0);
+  const Outcome kinds = run({"knockout", "runs/dog"});
+  EXPECT_NE(kinds.out.find("by what the answer is"), std::string::npos) << kinds.out;
+}
+
+TEST_F(KnockoutCommand, TrainSwitchesHeadsOffAndRemembersIt) {
+  const Outcome outcome =
+      run({"train", "induction", "--steps", "3", "--out", "run", "--knockout", "0.3@2,1.0@0"});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("head 0.3 is off from step 2 on\n"), std::string::npos);
+  EXPECT_NE(outcome.out.find("head 1.0 is off from the start\n"), std::string::npos);
+  const nlohmann::json heads = json_of({"knockout", "run", "--sequences", "64"})["heads"];
+  EXPECT_EQ(heads[3]["loss_added"], 0.0);
+  EXPECT_EQ(heads[4]["importance"]["example"], 0.0);
+  EXPECT_NE(heads[0]["loss_added"], 0.0);
+}
+
 TEST_F(KnockoutCommand, RefusesWhatCannotBeFollowed) {
   expect_usage({"knockout"}, "headlab knockout: RUN is missing; see headlab knockout --help");
   expect_usage(
@@ -82,6 +124,13 @@ TEST_F(KnockoutCommand, RefusesWhatCannotBeFollowed) {
   expect_usage({"knockout", "run", "--heads", "0.1,0.1"}, "headlab knockout: --heads: 0.1 comes twice");
   expect_usage({"knockout", "run", "--heads", "1"},
                "headlab knockout: --heads: '1' is not LAYER.HEAD, such as 0.3");
+  expect_usage({"prune", "run"}, "headlab prune: how many heads stay? --keep 0.5, for example");
+  expect_usage({"prune", "run", "--keep", "0"},
+               "headlab prune: --keep: 0 is out of range (allowed: above 0, at most 1)");
+  expect_usage({"train", "induction", "--knockout", "0.3"},
+               "headlab train: --knockout: '0.3' is not LAYER.HEAD@STEP, such as 0.3@500");
+  expect_usage({"train", "induction", "--knockout", "0.4@5"},
+               "headlab train: head: 0.4 does not exist: layer 0 (blocks.0.attn) has 4 heads");
   train_induction();
   EXPECT_EQ(run({"knockout", "run", "--heads", "2.0"}).err,
             "headlab knockout: head: 2.0 has no layer 2: the model has 2 layers with heads\n");

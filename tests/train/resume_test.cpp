@@ -12,7 +12,10 @@
 #include "framework/data/text_task.h"
 #include "framework/files/line_log.h"
 #include "framework/files/run_folder.h"
+#include "framework/nn/head_layer.h"
 #include "framework/train/checkpoint.h"
+#include "framework/train/evaluation.h"
+#include "framework/train/run.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/training.h"
 
@@ -224,6 +227,60 @@ TEST(Resume, AfterKillsAtRandomMomentsGivesTheSameTraining) {
   }
   RecordProperty("kills", kills);
   RecordProperty("steps_before_last_kill", static_cast<int>(before));
+}
+
+TEST(HeadsOff, GoOffAtTheirStepForGoodWhateverStopsTheTraining) {
+  const TinyTask task;
+  RunConfig config = config_of(task, 20);
+  config.heads_off = {{0, 1, 7}, {0, 2, 0}};
+  const TemporaryFolder folder;
+  TrainOptions options;
+  options.run = folder / "whole";
+  const Trained whole = train_new(task, config, options);
+  EXPECT_EQ(whole.model->state().size(), build_model(config.needs)->state().size());
+  StopAfter observer(9);
+  train_new(task, config, stopping(folder / "run", observer));
+  TrainOptions resumed;
+  resumed.run = folder / "run";
+  resumed.resume = true;
+  set_threads(2);
+  const Trained rest = train_new(task, config, resumed);
+  set_threads(0);
+  expect_same_parameters(*rest.model, *whole.model);
+  EXPECT_EQ(rest.result.evaluation.loss, whole.result.evaluation.loss);
+  const RunConfig plain = config_of(task, 20);
+  const Trained intact = train_new(task, plain);
+  // The first step in which head 1 is missed is the eighth; head 2 was never there.
+  RunConfig late = plain;
+  late.heads_off = {{0, 1, 7}};
+  const Trained later = train_new(task, late);
+  for (std::size_t i = 0; i < 7; ++i) EXPECT_EQ(later.result.losses[i], intact.result.losses[i]) << i;
+  EXPECT_NE(later.result.losses[7], intact.result.losses[7]);
+  EXPECT_NE(whole.result.losses[0], intact.result.losses[0]);
+  // Whoever loads the run has them off; before their step they are on.
+  Catalogue catalogue;
+  catalogue.build_with(build_model).add(std::make_shared<TinyTask>());
+  const LoadedRun last = load_run(folder / "whole", catalogue);
+  EXPECT_EQ(last.config.heads_off, config.heads_off);
+  const Array gate = head_layers(*last.model)[0]->gate().value();
+  EXPECT_EQ(std::vector<float>(gate.values<float>().begin(), gate.values<float>().end()),
+            (std::vector<float>{1, 0, 0}));
+  EXPECT_EQ(evaluate(*last.model, task, 3).loss, whole.result.evaluation.loss);
+  const LoadedRun first = load_run(folder / "whole", catalogue, RunWeights::snapshot(1));
+  EXPECT_EQ(head_layers(*first.model)[0]->gate().value().at(1), 1);
+}
+
+TEST(HeadsOff, AreRefusedWhereTheyAreNot) {
+  const TinyTask task;
+  RunConfig config = config_of(task, 20);
+  config.heads_off = {{1, 0, 3}};
+  EXPECT_EQ(error_of([&] { train_new(task, config); }),
+            "train: head 1.0 cannot go off: the model has 1 layers with heads");
+  config.heads_off = {{0, 3, 3}};
+  EXPECT_EQ(error_of([&] { train_new(task, config); }), "train: head 0.3 cannot go off: layer 0 has 3 heads");
+  config.heads_off = {{0, 0, 20}};
+  EXPECT_EQ(error_of([&] { train_new(task, config); }),
+            "train: head 0.0 goes off at step 20, allowed: 0 to 19");
 }
 
 }  // namespace
