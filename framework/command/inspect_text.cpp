@@ -30,7 +30,10 @@ std::optional<std::size_t> best_target(const HeadReport& head, const HeadAnalysi
 std::string header(const LoadedRun& run, const ChosenRun& chosen, const Answers& intact) {
   const Needs& needs = run.config.needs;
   std::string text = chosen.note.empty() ? "" : chosen.note + "\n";
-  const std::string layers = needs.layers == 1 ? "" : fmt::format(" in each of {} layers", needs.layers);
+  const bool ragged = !needs.layer_heads.empty();
+  const std::string layers = ragged              ? " a layer before some were removed"
+                             : needs.layers == 1 ? ""
+                                                 : fmt::format(" in each of {} layers", needs.layers);
   text += fmt::format("{}: {}, {} heads{}, d_model {}, seed {}, step {} of {}\n", chosen.path.string(),
                       run.config.task, needs.heads, layers, needs.d_model, run.config.seed, grouped(run.step),
                       grouped(run.config.recipe.steps));

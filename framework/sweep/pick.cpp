@@ -82,16 +82,20 @@ std::vector<RunRecord> sweep_records(const std::filesystem::path& folder) {
   return records;
 }
 
-ChosenRun pick_run(const std::filesystem::path& path) {
+// A run, or a file of weights.
+static bool is_alone(const std::filesystem::path& path) {
   std::error_code error;
-  if (std::filesystem::is_regular_file(path, error)) return {path, ""};
-  if (RunFolder::is_run(path)) return {path, ""};
+  return RunFolder::is_run(path) || std::filesystem::is_regular_file(path, error);
+}
+
+ChosenRun pick_run(const std::filesystem::path& path) {
+  if (is_alone(path)) return {path, ""};
   const PickedRun picked = pick(runs_to_choose_from(path)).value();
   return {path / picked.record.name, reason(picked)};
 }
 
 std::vector<std::filesystem::path> pick_level(const std::filesystem::path& path) {
-  if (RunFolder::is_run(path)) return {path};
+  if (is_alone(path)) return {path};
   std::vector<RunRecord> runs = runs_to_choose_from(path);
   std::sort(runs.begin(), runs.end(), [](const RunRecord& a, const RunRecord& b) { return a.seed < b.seed; });
   std::vector<std::filesystem::path> paths;
