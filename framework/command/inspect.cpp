@@ -109,7 +109,7 @@ int inspect_command(const Session& session) {
     }
     return 0;
   }
-  check(!head_layers(model).empty(), chosen.path.string(), "the model has no attention heads");
+  check(!all_heads(model).empty(), chosen.path.string(), "the model has no attention heads");
   const InspectedHeads found = inspected(run, chosen, *o.run, session.catalogue);
   const nlohmann::json json = heads_json(found, run, chosen);
   o.page.keep(line, session, *o.run, "inspect.json", json);

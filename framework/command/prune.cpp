@@ -120,6 +120,7 @@ void choose(const Options& o, const LoadedRun& run, Pruning& p) {
       if (p.gates[h] > 0) p.kept.push_back(p.all[h]);
     }
   }
+  check(!p.kept.empty(), "--gates", "every gate has shut at {}; try a smaller LAMBDA", o.gates.value_or(0));
   for (std::size_t h = 0; h < p.all.size(); ++h) {
     if (std::find(p.kept.begin(), p.kept.end(), p.all[h]) == p.kept.end()) p.gates[h] = 0;
   }
@@ -264,7 +265,7 @@ int prune_command(const Session& session) {
   if (is_file && !o.out) throw UsageError("--out: needed where RUN is a file");
   const LoadedRun run = load_run(chosen.path, session.catalogue);
   check(run.task != nullptr, *o.run, "the task of this run is needed to weigh its heads: {}", run.task_error);
-  check(!head_layers(*run.model).empty(), chosen.path.string(), "the model has no attention heads");
+  check(!all_heads(*run.model).empty(), chosen.path.string(), "the model has no attention heads");
   Pruning p;
   p.file = o.out.value_or((chosen.path / "pruned.safetensors").string());
   choose(o, run, p);
