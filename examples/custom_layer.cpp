@@ -3,13 +3,15 @@
 // The operation smears keys: each key is mixed with the one before it by a share that is learned. With it
 // *one* attention layer does induction (find where the current token was before, copy what came next), which
 // otherwise takes two layers: the key of position j then also tells which token stood at j − 1.
+//
+//   custom_layer                       trains models with and without it
+//   custom_layer check-layer smeared   gradients, save and load, threads, memory and time of the layer
 #include <cmath>
 
 #include <fmt/core.h>
 
-#include "framework/autograd/gradcheck.h"
 #include "framework/autograd/node.h"
-#include "framework/core/random.h"
+#include "framework/command/run.h"
 #include "framework/data/induction.h"
 #include "framework/nn/attention.h"
 #include "framework/ops/arithmetic.h"
@@ -159,21 +161,26 @@ double accuracy_of(Model& model, const InductionTask& task) {
   return train(model, task, config).evaluation.accuracy;
 }
 
+// --- 4. The layer under its own name in the command's catalogue
+// -----------------------------------------------------------------
+
+KnownLayer smeared_layer() {
+  Needs needs = InductionTask().needs();
+  needs.d_model = 12;
+  needs.heads = 3;
+  return known_layer<SmearedAttention>(
+      "smeared", "attention with smeared keys", needs, {{{2, 5, 12}}},
+      [](SmearedAttention& layer, std::span<const Tensor> x) { return layer(x[0]); });
+}
+
 }  // namespace
 
-int main() {
-  Random random(1, Stream::statistics);
-  Array keys({2, 3, 4}, DType::f64);
-  for (double& x : keys.values<double>()) x = random.normal();
-  const GradcheckResult gradients =
-      gradcheck([](std::span<const Tensor> in) { return smear_keys(in[0], in[1]); },
-                {Tensor(keys, true), Tensor::of<double>({2}, {0.3, -1.0}, true)});
-  if (!gradients) {
-    fmt::print("smear_keys: {}\n", gradients.message);
-    return 1;
+int main(int argc, char** argv) {
+  if (argc > 1) {
+    Catalogue catalogue;
+    catalogue.add(smeared_layer());
+    return run_command(argc, argv, catalogue);
   }
-  fmt::print("gradients of smear_keys agree with differences\n");
-
   const InductionTask task;
   Needs needs = task.needs();
   needs.layers = 1;

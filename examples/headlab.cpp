@@ -36,5 +36,6 @@ int main(int argc, char** argv) {
       .add(std::make_shared<headlab::SortTask>())
       .add(std::make_shared<headlab::AdditionTask>())
       .add(std::make_shared<headlab::GlyphsTask>());
+  for (const headlab::KnownLayer& layer : headlab::built_in_layers()) catalogue.add(layer);
   return headlab::run_command(argc, argv, catalogue);
 }

@@ -20,7 +20,7 @@ struct SubCommand {
   int (*run)(const Session&);
 };
 
-constexpr std::array<SubCommand, 11> sub_commands{{
+constexpr std::array<SubCommand, 12> sub_commands{{
     {"tasks", "", "list the tasks and what each one shows", tasks_command},
     {"train", "TASK|FILE", "train a model on a task or on a text file", train_command},
     {"sample", "RUN", "let a model trained on text write on", sample_command},
@@ -30,6 +30,7 @@ constexpr std::array<SubCommand, 11> sub_commands{{
     {"lifeline", "RUN", "when in a training each head found its role", lifeline_command},
     {"reproduce", "[TASK...]", "train what the tasks claim, and say which claims hold", reproduce_command},
     {"prune", "RUN", "remove heads of a trained model for good, and save what is left", prune_command},
+    {"check-layer", "NAME", "check a layer: gradients, files, threads, memory, time", check_layer_command},
     {"verify", "", "check that this machine computes the same bits as others", verify_command},
     {"bench", "", "measure speed on fixed shapes, beside the machine's limit", bench_command},
 }};
@@ -38,7 +39,7 @@ std::string overview() {
   std::string text =
       "headlab: a laboratory for attention heads\n\nUsage: headlab SUB-COMMAND [arguments]\n\n";
   for (const SubCommand& command : sub_commands) {
-    text += fmt::format("  {:<9} {:<13} {}\n", command.name, command.arguments, command.summary);
+    text += fmt::format("  {:<11} {:<13} {}\n", command.name, command.arguments, command.summary);
   }
   return text +
          "\nheadlab SUB-COMMAND --help lists its options.\n\nExamples:\n"

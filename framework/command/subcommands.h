@@ -15,6 +15,7 @@ int knockout_command(const Session& session);
 int lifeline_command(const Session& session);
 int reproduce_command(const Session& session);
 int prune_command(const Session& session);
+int check_layer_command(const Session& session);
 int verify_command(const Session& session);
 int bench_command(const Session& session);
 

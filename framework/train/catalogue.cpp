@@ -20,6 +20,20 @@ Catalogue& Catalogue::build_with(ModelBuilder builder) {
   return *this;
 }
 
+Catalogue& Catalogue::add(KnownLayer layer) {
+  check(!layer.name.empty(), "catalogue", "a layer has an empty name");
+  check(find_layer(layer.name) == nullptr, "catalogue", "two layers are named '{}'", layer.name);
+  layers_.push_back(std::move(layer));
+  return *this;
+}
+
+const KnownLayer* Catalogue::find_layer(std::string_view name) const {
+  for (const KnownLayer& layer : layers_) {
+    if (layer.name == name) return &layer;
+  }
+  return nullptr;
+}
+
 std::shared_ptr<const Task> Catalogue::find(std::string_view name) const {
   for (const auto& task : tasks_) {
     if (task->name() == name) return task;

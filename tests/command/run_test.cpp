@@ -10,8 +10,8 @@
 namespace headlab {
 namespace {
 
-const std::vector<std::string> names{"tasks",    "train",     "sample", "ablate", "inspect",
-                                     "lifeline", "reproduce", "verify", "bench"};
+const std::vector<std::string> names{"tasks",    "train",     "sample",      "ablate", "inspect",
+                                     "lifeline", "reproduce", "check-layer", "verify", "bench"};
 
 TEST_F(CommandTest, HelpOfEverySubCommandShowsAnExampleAndFitsATerminal) {
   for (const std::string& name : names) {
@@ -32,6 +32,24 @@ TEST_F(CommandTest, HelpListsTheSubCommands) {
   for (const std::string& name : names) EXPECT_NE(help.out.find("\n  " + name + " "), std::string::npos);
   EXPECT_NE(help.out.find("Examples:\n"), std::string::npos);
   EXPECT_EQ(run({"help"}).out, help.out);
+}
+
+TEST_F(CommandTest, CheckLayerSaysWhatItSawOfALayerOfTheCatalogue) {
+  const Outcome list = run({"check-layer"});
+  EXPECT_EQ(list.status, 0);
+  for (const KnownLayer& layer : built_in_layers())
+    EXPECT_NE(list.out.find("\n " + layer.name + " "), std::string::npos) << list.out;
+  const Outcome linear = run({"check-layer", "linear"});
+  EXPECT_EQ(linear.status, 0) << linear.out;
+  EXPECT_NE(linear.out.find("gradient of weight"), std::string::npos) << linear.out;
+  EXPECT_NE(linear.out.find("The layer linear can be trained, saved and looked at"), std::string::npos);
+  const nlohmann::json json = nlohmann::json::parse(run({"check-layer", "linear", "--json"}).out);
+  EXPECT_EQ(json["passed"], true);
+  EXPECT_EQ(json["parameters"], 42);
+  EXPECT_GT(json["flops"], 0);
+  expect_usage({"check-layer", "liner"},
+               "headlab check-layer: no layer 'liner' (did you mean 'linear'?); there are attention, "
+               "cross-attention, linear, feed-forward, layer-norm, rms-norm, embedding");
 }
 
 TEST_F(CommandTest, SharedOptionsReadTheSameEverywhere) {

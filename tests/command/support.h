@@ -40,6 +40,7 @@ class CommandTest : public testing::Test {
         .add(std::make_shared<OffsetsTask>())
         .add(std::make_shared<RolesTask>())
         .add(std::make_shared<InductionTask>());
+    for (const KnownLayer& layer : built_in_layers()) catalogue.add(layer);
     arguments.insert(arguments.begin(), "headlab");
     std::vector<char*> pointers;
     for (std::string& argument : arguments) pointers.push_back(argument.data());

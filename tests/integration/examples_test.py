@@ -44,9 +44,19 @@ class Examples(unittest.TestCase):
 
     def test_custom_layer(self):
         text = run("custom_layer")
-        self.assertIn("gradients of smear_keys agree with differences", text)
         self.assertLessEqual(figure(text, r"plain keys\s+(\S+)"), 0.15)
         self.assertGreaterEqual(figure(text, r"smeared keys\s+(\S+)"), 0.97)
+
+        text = run("custom_layer", "check-layer", "smeared")
+        self.assertRegex(text, r"gradient of share\s+pass")
+        self.assertRegex(text, r"save and load\s+pass")
+        self.assertIn("The layer smeared can be trained, saved and looked at", text)
+
+    def test_gated_layer(self):
+        text = run("gated_layer", "check-layer", "gated")
+        for check in ("gradient of input 0", "gradient of gate.weight", "save and load", "threads", "memory"):
+            self.assertRegex(text, rf"{check}\s+pass")
+        self.assertIn("gated", run("gated_layer", "check-layer"))
 
     def test_custom_detector(self):
         text = run("custom_detector")
