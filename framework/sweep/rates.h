@@ -24,9 +24,9 @@ struct TriedRate {
 };
 
 struct RateChoice {
-  std::vector<TriedRate> tried;     ///< in the order asked for
+  std::vector<TriedRate> tried;          ///< in the order asked for
   std::optional<std::size_t> best = {};  ///< index of the rate that was taken; absent: not all are tried yet
-  bool at_the_edge = false;         ///< the least or the largest rate won: one beyond may be better
+  bool at_the_edge = false;              ///< the least or the largest rate won: one beyond may be better
 };
 
 /// Fills `best`: the least mean loss, of rates of which no run failed; equal ones: the earlier. Error: every
