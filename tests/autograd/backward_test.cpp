@@ -245,7 +245,7 @@ TEST(Backward, UnusedOutputIsAbsent) {
 TEST(Tensor, BoundGradientIsWrittenInPlace) {
   Tensor x = leaf(3);
   Array flat = Array::full({2}, 7, DType::f64);
-  Array flat_grad = Array::full({2}, NAN, DType::f64);
+  Array flat_grad = Array::full({2}, std::nan(""), DType::f64);
   x.bind(flat.range(1, 2).reshape(Shape{}), flat_grad.range(1, 2).reshape(Shape{}));
   EXPECT_EQ(x.item(), 7);
   const Tensor y = mul(x, x);

@@ -125,12 +125,20 @@ TEST_F(CommandTest, EveryNumericOptionRefusesWhatIsNoNumberInItsRange) {
     double number;  // nan: none at all
     bool whole;
   };
-  const std::vector<Value> values{
-      {"-1", -1, true},           {"0", 0, true},      {"1e9", 1e9, false},
-      {"1000000000", 1e9, true},  {"2.5", 2.5, false}, {"99999999999999999999", 1e20, true},
-      {"0x10", NAN, true},        {"4x", NAN, true},   {"", NAN, true},
-      {" 4", NAN, true},          {"nan", NAN, true},  {"inf", NAN, true},
-      {"1e400", INFINITY, false}, {"1;5", NAN, true}};
+  const std::vector<Value> values{{"-1", -1, true},
+                                  {"0", 0, true},
+                                  {"1e9", 1e9, false},
+                                  {"1000000000", 1e9, true},
+                                  {"2.5", 2.5, false},
+                                  {"99999999999999999999", 1e20, true},
+                                  {"0x10", std::nan(""), true},
+                                  {"4x", std::nan(""), true},
+                                  {"", std::nan(""), true},
+                                  {" 4", std::nan(""), true},
+                                  {"nan", std::nan(""), true},
+                                  {"inf", std::nan(""), true},
+                                  {"1e400", HUGE_VAL, false},
+                                  {"1;5", std::nan(""), true}};
   int refused = 0;
   for (const NumericOption& option : numeric_options) {
     for (const Value& value : values) {

@@ -16,6 +16,8 @@
 namespace headlab {
 namespace {
 
+double exactly(float value) { return static_cast<double>(value); }
+
 std::uint64_t header_length(const std::string& file) {
   std::uint64_t length = 0;
   std::memcpy(&length, file.data(), sizeof length);
@@ -185,7 +187,7 @@ TEST(Safetensors, APlainPythonReaderAgrees) {
   EXPECT_EQ(got.at("length").get<std::uint64_t>() % 8, 0U);
   EXPECT_EQ(got.at("metadata").get<Metadata>(), metadata);
   const nlohmann::json want = {
-      {odd_name, {"F32", {2, 3}, {double{0.1F}, -2.0, double{3e38F}, double{1e-45F}, 5.0, 6.0}}},
+      {odd_name, {"F32", {2, 3}, {exactly(0.1F), -2.0, exactly(3e38F), exactly(1e-45F), 5.0, 6.0}}},
       {"d", {"F64", nlohmann::json::array(), {0.1}}},
       {"i", {"I64", {2}, {INT64_MIN, 3}}},
       {"n", {"F32", {0, 3}, nlohmann::json::array()}},
