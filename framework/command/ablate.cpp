@@ -154,12 +154,6 @@ Plan plan(const Options& o, const std::string& name, const Session& session) {
   return plan;
 }
 
-std::string to_go_on(const Session& session) {
-  std::string command = "headlab ablate";
-  for (const std::string& argument : session.arguments) command.append(" ").append(for_shell(argument));
-  return command;
-}
-
 /// With the attention of the typical run.
 template <class Result>
 std::string make_page(Options& o, const CommandLine& line, const Session& session, const Result& result,
@@ -191,7 +185,7 @@ int report(const Result& result, Options& o, const CommandLine& line, const Sess
   } else {
     print(result.done > 0 ? ablation_text(result, output_terminal()) + "\n"
                           : "Stopped before a run was done.\n");
-    print_for_people(fmt::format("To go on:\n  {}\n", to_go_on(session)));
+    print_for_people(fmt::format("To go on:\n  {}\n", typed_again(line, session)));
   }
   return result.interrupted ? interrupted_status : 0;
 }

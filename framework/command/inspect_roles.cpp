@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "framework/command/session.h"
+#include "framework/files/json_file.h"
 #include "framework/report/format.h"
 #include "framework/report/table.h"
 
@@ -200,10 +201,6 @@ std::string over_seeds(const std::vector<SeedRoles>& seeds) {
   return fmt::format("\n{}", table.str(output_terminal()));
 }
 
-nlohmann::json optional_json(const std::optional<double>& value) {
-  return value ? nlohmann::json(*value) : nlohmann::json(nullptr);
-}
-
 }  // namespace
 
 SeedRoles seed_roles(std::uint64_t seed, const HeadAnalysis& heads, const RoleAnalysis& roles) {
@@ -271,7 +268,7 @@ nlohmann::json roles_json(const HeadRoles& head) {
   nlohmann::json json{{"role", nullptr},
                       {"roles", list},
                       {"specialisation", head.specialisation},
-                      {"prefix_matching", optional_json(head.prefix_matching)},
+                      {"prefix_matching", or_null(head.prefix_matching)},
                       {"low_rank", head.low_rank},
                       {"weights", nullptr}};
   if (head.main) json["role"] = head.scores[*head.main].name;
@@ -280,7 +277,7 @@ nlohmann::json roles_json(const HeadRoles& head) {
                        {"qk_effective_rank", head.weights->qk_effective_rank},
                        {"ov_stable_rank", head.weights->ov_stable_rank},
                        {"ov_effective_rank", head.weights->ov_effective_rank},
-                       {"copying", optional_json(head.weights->copying)}};
+                       {"copying", or_null(head.weights->copying)}};
   }
   return json;
 }
@@ -294,7 +291,7 @@ nlohmann::json model_roles_json(const HeadAnalysis& heads, const RoleAnalysis& r
                       {"role_redundancy", roles.layers[i].redundancy},
                       {"target_coverage", heads.layers[i].coverage},
                       {"target_redundancy", heads.layers[i].redundancy},
-                      {"diversity", optional_json(heads.layers[i].diversity)}});
+                      {"diversity", or_null(heads.layers[i].diversity)}});
   }
   nlohmann::json pairs = nlohmann::json::array();
   for (const Composition& pair : roles.compositions) {
@@ -313,7 +310,7 @@ nlohmann::json model_roles_json(const HeadAnalysis& heads, const RoleAnalysis& r
   if (!roles.no_copying.empty()) absent["copying"] = roles.no_copying;
   return {{"layers", layers},
           {"compositions", pairs},
-          {"in_context_score", optional_json(roles.in_context)},
+          {"in_context_score", or_null(roles.in_context)},
           {"heads_with_role", roles.heads_with_role()},
           {"specialisation", roles.mean_specialisation()},
           {"untrained_models", roles.untrained_models},
@@ -324,10 +321,8 @@ nlohmann::json seeds_json(const std::vector<SeedRoles>& seeds) {
   if (seeds.size() < 2) return nullptr;
   nlohmann::json json = nlohmann::json::object();
   for (const Figure& figure : figures(seeds)) {
-    json[figure.key] = {{"n", figure.summary.n},
-                        {"mean", optional_json(figure.summary.mean)},
-                        {"low", nullptr},
-                        {"high", nullptr}};
+    json[figure.key] = {
+        {"n", figure.summary.n}, {"mean", or_null(figure.summary.mean)}, {"low", nullptr}, {"high", nullptr}};
     if (figure.summary.interval) {
       json[figure.key]["low"] = figure.summary.interval->low;
       json[figure.key]["high"] = figure.summary.interval->high;

@@ -3,17 +3,13 @@
 #include <nlohmann/json.hpp>
 
 #include "framework/command/knockout_text.h"
+#include "framework/files/json_file.h"
 
 namespace headlab {
 
 namespace {
 
 using Json = nlohmann::json;
-
-template <class T>
-Json or_null(const std::optional<T>& value) {
-  return value ? Json(*value) : Json();
-}
 
 Json names(const HeadList& heads) {
   Json list = Json::array();

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "framework/command/session.h"
+#include "framework/files/json_file.h"
 #include "framework/report/format.h"
 #include "framework/report/table.h"
 #include "framework/sweep/statistics.h"
@@ -139,10 +140,6 @@ std::string last_sentence(const LifeLines& lines) {
                      between(life.steps, order.back().first));
 }
 
-nlohmann::json optional_json(const std::optional<double>& value) {
-  return value ? nlohmann::json(*value) : nlohmann::json(nullptr);
-}
-
 nlohmann::json change_json(const std::optional<ChangePoint>& change, const std::vector<std::int64_t>& steps) {
   if (!change) return nullptr;
   return {{"step", steps[change->index]},
@@ -157,7 +154,7 @@ nlohmann::json step_json(const std::optional<std::size_t>& index, const std::vec
 
 nlohmann::json head_json(const HeadLife& head, const std::vector<std::int64_t>& steps) {
   nlohmann::json scores = nlohmann::json::array();
-  for (const std::optional<double>& score : head.score) scores.push_back(optional_json(score));
+  for (const std::optional<double>& score : head.score) scores.push_back(or_null(score));
   nlohmann::json json{{"head", head.id.str()},
                       {"role", nullptr},
                       {"born", step_json(head.born, steps)},
@@ -234,7 +231,7 @@ nlohmann::json lifeline_json(const LifeLines& lines) {
     const Summary summary = summarise(entry.second.steps);
     roles.push_back({{"role", entry.first},
                      {"seeds", entry.second.seeds},
-                     {"born", optional_json(summary.mean)},
+                     {"born", or_null(summary.mean)},
                      {"low", nullptr},
                      {"high", nullptr}});
     if (!summary.interval) continue;
@@ -247,8 +244,8 @@ nlohmann::json lifeline_json(const LifeLines& lines) {
     for (const HeadMatch& match : matching.heads) {
       list.push_back({{"head", match.head.str()},
                       {"partner", nullptr},
-                      {"distance", optional_json(match.distance)},
-                      {"null", optional_json(match.null)}});
+                      {"distance", or_null(match.distance)},
+                      {"null", or_null(match.null)}});
       if (match.partner) list.back()["partner"] = match.partner->str();
     }
     matchings.push_back(std::move(list));

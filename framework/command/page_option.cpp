@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "framework/command/console.h"
 #include "framework/core/check.h"
 #include "framework/report/page.h"
 
@@ -49,12 +48,6 @@ std::string PageOption::write(const CommandLine& line, const fs::path& folder) c
     warn(line, fmt::format("no report: {}", error.what()));
     return "";
   }
-}
-
-std::string typed_again(const CommandLine& line, const Session& session) {
-  std::string command = "headlab " + line.name();
-  for (const std::string& argument : session.arguments) command.append(" ").append(for_shell(argument));
-  return command;
 }
 
 }  // namespace headlab

@@ -33,7 +33,4 @@ class PageOption {
   bool failed_ = false;
 };
 
-/// The command as it would be typed again: "headlab ablate offsets --seeds 7".
-std::string typed_again(const CommandLine& line, const Session& session);
-
 }  // namespace headlab

@@ -57,12 +57,6 @@ std::vector<std::shared_ptr<const Task>> chosen(const Catalogue& catalogue,
   return tasks;
 }
 
-std::string to_go_on(const Session& session) {
-  std::string command = "headlab reproduce";
-  for (const std::string& argument : session.arguments) command.append(" ").append(for_shell(argument));
-  return command;
-}
-
 }  // namespace
 
 int reproduce_command(const Session& session) {
@@ -102,7 +96,7 @@ int reproduce_command(const Session& session) {
     for (const Reproduction& result : results) json.push_back(reproduction_json(result));
     print_json({{"holds", all}, {"interrupted", interrupted}, {"tasks", json}});
   } else if (interrupted) {
-    print_for_people(fmt::format("To go on:\n  {}\n", to_go_on(session)));
+    print_for_people(fmt::format("To go on:\n  {}\n", typed_again(line, session)));
   } else {
     std::string text;
     if (results.size() > 1) {

@@ -36,6 +36,12 @@ bool ready(CommandLine& line, const Session& session, const CommonOptions& commo
   return true;
 }
 
+std::string typed_again(const CommandLine& line, const Session& session) {
+  std::string command = "headlab " + line.name();
+  for (const std::string& argument : session.arguments) command.append(" ").append(for_shell(argument));
+  return command;
+}
+
 void warn(const CommandLine& line, std::string_view text) {
   complain(fmt::format("headlab {}: warning: {}", line.name(), text));
 }

@@ -39,6 +39,9 @@ struct CommonOptions {
 /// threads, with a warning for more than there are CPUs.
 bool ready(CommandLine& line, const Session& session, const CommonOptions& common);
 
+/// The command as it would be typed again: "headlab ablate offsets --seeds 7".
+std::string typed_again(const CommandLine& line, const Session& session);
+
 /// "headlab train: warning: …" on standard error.
 void warn(const CommandLine& line, std::string_view text);
 

@@ -16,6 +16,16 @@ nlohmann::json read_json(const std::filesystem::path& path) {
   }
 }
 
+nlohmann::json or_null(const std::optional<double>& value) {
+  return value ? nlohmann::json(*value) : nullptr;
+}
+nlohmann::json or_null(const std::optional<std::int64_t>& value) {
+  return value ? nlohmann::json(*value) : nullptr;
+}
+nlohmann::json or_null(const std::optional<std::string>& value) {
+  return value ? nlohmann::json(*value) : nullptr;
+}
+
 void write_json(const std::filesystem::path& path, const nlohmann::json& value) {
   std::string text;
   try {

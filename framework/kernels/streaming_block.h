@@ -40,7 +40,6 @@ struct Rows {
   T* data = nullptr;
   std::int64_t step = 0;
   T* at(std::int64_t i) const { return data + i * step; }
-  Rows from(std::int64_t i) const { return {at(i), step}; }
 };
 
 /// Those of a head of an example from row i on.

@@ -126,6 +126,22 @@ std::string text_at(const Json& json, const std::string& key) {
   return found != json.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
+void add_matrix(PageSection& section, std::string name, const MatrixPicture& matrix,
+                const std::string& caption, const std::string& first) {
+  section.picture(std::move(name), matrix_svg(matrix));
+  std::vector<Column> columns{{first}};
+  for (const std::string& label : matrix.columns) columns.push_back({label, Align::right});
+  HtmlTable table(caption, std::move(columns));
+  for (std::size_t i = 0; i < matrix.rows.size(); ++i) {
+    std::vector<std::string> cells{escaped(matrix.rows[i])};
+    for (std::size_t j = 0; j < matrix.columns.size(); ++j) {
+      cells.push_back(html_number(matrix.values[i * matrix.columns.size() + j]));
+    }
+    table.row(std::move(cells));
+  }
+  section.add(html_details("The numbers", table.str()));
+}
+
 std::string interval_html(const Json& summary, int decimals) {
   std::string out = html_number(number_at(summary, "mean"), decimals);
   const auto interval = summary.find("ci95");

@@ -167,23 +167,13 @@ PageSection knockout_section(const Json& knockout) {
   matrix.low = -1;
   matrix.diverging = true;
   for (const Json& name : knockout.at("readouts")) matrix.columns.push_back(name.get<std::string>());
-  HtmlTable table("Lost without one head", [&] {
-    std::vector<Column> columns{{"head"}};
-    for (const std::string& name : matrix.columns) columns.push_back({name, Align::right});
-    return columns;
-  }());
   for (std::size_t h = 0; h < knockout.at("heads").size(); ++h) {
     matrix.rows.push_back(knockout["heads"][h].get<std::string>());
-    std::vector<std::string> cells{escaped(matrix.rows.back())};
     for (const Json& drop : knockout.at("drop").at(h)) {
-      const double value = drop.is_number() ? drop.get<double>() : not_known;
-      matrix.values.push_back(value);
-      cells.push_back(html_number(value));
+      matrix.values.push_back(drop.is_number() ? drop.get<double>() : not_known);
     }
-    table.row(std::move(cells));
   }
-  section.picture("knockout", matrix_svg(matrix));
-  section.add(html_details("The numbers", table.str()));
+  add_matrix(section, "knockout", matrix, "Lost without one head");
   return section;
 }
 

@@ -101,36 +101,23 @@ HtmlTable score_table(const Json& heads) {
 }
 
 /// Mass of each head on each target that the task names.
-std::string target_matrix(const Json& heads, PageSection& section) {
+void target_matrix(const Json& heads, PageSection& section) {
   MatrixPicture matrix{.title = "Attention mass on what the task asks for"};
   for (const Json& head : heads) {
     const Json& targets = head.value("targets", Json::array());
-    if (!targets.is_array() || targets.empty()) return {};
+    if (!targets.is_array() || targets.empty()) return;
     if (matrix.columns.empty()) {
       for (const Json& target : targets) matrix.columns.push_back(text_at(target, "name"));
     }
-    if (targets.size() != matrix.columns.size()) return {};
+    if (targets.size() != matrix.columns.size()) return;
     matrix.rows.push_back(text_at(head, "head"));
     for (const Json& target : targets) matrix.values.push_back(number_at(target, "mass"));
   }
   if (matrix.rows.empty() ||
       std::none_of(matrix.values.begin(), matrix.values.end(), [](double v) { return std::isfinite(v); })) {
-    return {};
+    return;
   }
-  section.picture("targets", matrix_svg(matrix));
-  HtmlTable table("Mass by target", [&] {
-    std::vector<Column> columns{{"head"}};
-    for (const std::string& name : matrix.columns) columns.push_back({name, Align::right});
-    return columns;
-  }());
-  for (std::size_t i = 0; i < matrix.rows.size(); ++i) {
-    std::vector<std::string> cells{escaped(matrix.rows[i])};
-    for (std::size_t j = 0; j < matrix.columns.size(); ++j) {
-      cells.push_back(html_number(matrix.values[i * matrix.columns.size() + j]));
-    }
-    table.row(std::move(cells));
-  }
-  return html_details("The numbers", table.str());
+  add_matrix(section, "targets", matrix, "Mass by target");
 }
 
 std::string seeds_html(const Json& seeds) {
@@ -170,7 +157,7 @@ PageSections inspect_sections(const Json& inspect) {
   if (!note.empty()) section.add(fmt::format("<p class=\"note\">{}</p>\n", escaped(note)));
   const bool roles = !heads.empty() && heads[0].contains("roles");
   if (roles) section.add(cards(heads));
-  section.add(target_matrix(heads, section));
+  target_matrix(heads, section);
   section.add(head_table(heads).str());
   if (roles) section.add(html_details("Scores beside their nulls", score_table(heads).str()));
   if (inspect.contains("over_seeds") && inspect["over_seeds"].is_object()) {

@@ -40,7 +40,7 @@ void lost_picture(const Json& rows, const char* name_key, const char* file, Page
     for (const std::string& column : matrix.columns) matrix.values.push_back(number_at(lost, column));
   }
   if (matrix.rows.empty()) return;
-  section.picture(file, matrix_svg(matrix));
+  add_matrix(section, file, matrix, "Share of right answers lost", name_key);
 }
 
 void singles(const Json& json, PageSection& section) {

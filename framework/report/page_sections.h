@@ -9,6 +9,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "framework/report/chart.h"
+
 namespace headlab {
 
 struct PageSection {
@@ -40,6 +42,10 @@ constexpr double infinite = std::numeric_limits<double>::infinity();
 /// A number, or NaN where the key is missing or null.
 double number_at(const nlohmann::json& json, const std::string& key);
 std::string text_at(const nlohmann::json& json, const std::string& key);
+/// The matrix as a picture, its numbers folded away below as a table with this caption. `first`: the heading
+/// of the row labels.
+void add_matrix(PageSection& section, std::string name, const MatrixPicture& matrix,
+                const std::string& caption, const std::string& first = "head");
 /// {"mean", "ci95": [low, high]} → "0.752 [0.592, 0.912]".
 std::string interval_html(const nlohmann::json& summary, int decimals = 3);
 /// A paragraph that holds the main finding.

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "framework/files/json_file.h"
 #include "framework/report/format.h"
 #include "framework/report/table.h"
 
@@ -48,11 +49,6 @@ std::string measured(const ClaimResult& result) {
 
 std::string says(const Claim& claim) {
   return claim.setting.name.empty() ? claim.says : fmt::format("{} ({})", claim.says, claim.setting.name);
-}
-
-template <class T>
-nlohmann::json or_null(const std::optional<T>& value) {
-  return value ? nlohmann::json(*value) : nlohmann::json();
 }
 
 }  // namespace

@@ -5,14 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "framework/core/check.h"
+#include "framework/files/json_file.h"
 
 namespace headlab {
 namespace {
-
-template <class T>
-nlohmann::json or_null(const std::optional<T>& value) {
-  return value ? nlohmann::json(*value) : nlohmann::json();
-}
 
 template <class T>
 void read(const nlohmann::json& json, std::string_view field, T& value) {
