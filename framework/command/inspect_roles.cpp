@@ -123,7 +123,7 @@ std::string circuits(const RoleAnalysis& roles) {
   const std::string lines = strongest(roles, &Composition::key, "looks for what") +
                             strongest(roles, &Composition::query, "asks by what") +
                             strongest(roles, &Composition::value, "passes on what");
-  if (lines.empty()) return lines;
+  if (lines.empty()) return "";
   return fmt::format(
       "Strongest compositions of a head with a later one, above the mean of random weights:\n{}", lines);
 }

@@ -185,7 +185,7 @@ bool Intervention::off_anywhere(std::size_t layer) const {
 Tensor Intervention::logits(const HeadMask& mask) {
   if (one_pass()) {
     set_all(mask);
-    const Tensor logits = model_.logits(batch_);
+    Tensor logits = model_.logits(batch_);
     clear();
     return logits;
   }
@@ -204,7 +204,7 @@ Tensor Intervention::logits(const HeadMask& mask) {
     }
     held_ = seen.values();
   }
-  const Tensor logits = model_.logits(batch_);
+  Tensor logits = model_.logits(batch_);
   held_.clear();
   return logits;
 }
