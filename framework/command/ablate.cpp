@@ -158,7 +158,6 @@ Plan plan(const Options& o, const std::string& name, const Session& session) {
 template <class Result>
 std::string make_page(Options& o, const CommandLine& line, const Session& session, const Result& result,
                       const std::filesystem::path& folder) {
-  o.page.keep(line, session, folder, "results.json", ablation_json(result));
   if (result.picked && !result.interrupted) {
     const LoadedRun run = load_run(folder / result.picked->record.name, session.catalogue);
     if (run.task && !head_layers(*run.model).empty()) o.page.keep_attention(line, session, folder, run);
@@ -170,7 +169,7 @@ std::string make_page(Options& o, const CommandLine& line, const Session& sessio
 template <class Result>
 int report(const Result& result, Options& o, const CommandLine& line, const Session& session,
            const std::filesystem::path& in) {
-  write_ablation(result);
+  write_ablation(result, made_by(line, session));
   const std::string page = make_page(o, line, session, result, in);
   const std::string folder = in.string();
   if (o.common.json) {

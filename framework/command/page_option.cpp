@@ -10,6 +10,10 @@ namespace headlab {
 
 namespace fs = std::filesystem;
 
+MadeBy made_by(const CommandLine& line, const Session& session) {
+  return {typed_again(line, session), HEADLAB_VERSION};
+}
+
 void PageOption::add(CommandLine& line) {
   line.flag("--svg", svg_, "the pictures of report.html as SVG files too");
 }
@@ -20,7 +24,7 @@ void PageOption::keep(const CommandLine& line, const Session& session, const fs:
   if (fs::is_regular_file(folder, error_code)) failed_ = true;  // weights without a folder: no page
   if (failed_) return;
   try {
-    save_result(folder, file, result, {typed_again(line, session), HEADLAB_VERSION});
+    save_result(folder, file, result, made_by(line, session));
   } catch (const Error& error) {
     failed_ = true;
     warn(line, fmt::format("no report: {}", error.what()));

@@ -8,9 +8,13 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "framework/command/session.h"
+#include "framework/report/made_by.h"
 #include "framework/train/run.h"
 
 namespace headlab {
+
+/// The command as it would be typed again, and this version.
+MadeBy made_by(const CommandLine& line, const Session& session);
 
 class PageOption {
  public:

@@ -1,5 +1,3 @@
-#include "framework/heads/prune.h"
-
 #include <algorithm>
 #include <chrono>
 #include <system_error>
@@ -8,13 +6,13 @@
 #include <nlohmann/json.hpp>
 
 #include "framework/command/console.h"
+#include "framework/command/page_option.h"
+#include "framework/command/prune_text.h"
 #include "framework/command/subcommands.h"
 #include "framework/core/check.h"
 #include "framework/core/random.h"
 #include "framework/heads/importance.h"
 #include "framework/heads/knockout.h"
-#include "framework/report/format.h"
-#include "framework/report/table.h"
 #include "framework/sweep/pick.h"
 #include "framework/train/checkpoint.h"
 #include "framework/train/run.h"
@@ -27,6 +25,7 @@ constexpr std::size_t random_choices = 20;
 
 struct Options {
   CommonOptions common;
+  PageOption page;
   std::optional<std::string> run, out;
   std::optional<double> keep, gates;
   std::int64_t steps = 300;
@@ -46,6 +45,7 @@ CommandLine declare(Options& o) {
   line.group("Everywhere");
   line.text("--out", "FILE", o.out, "file for the smaller model", "RUN/pruned.safetensors");
   o.common.add_threads(line);
+  o.page.add(line);
   o.common.add_json(line);
   return line.example("headlab prune runs/induction --keep 0.5", "the more important half of the heads")
       .example("headlab prune runs/induction --gates 0.02", "lets the model choose how many it needs")
@@ -67,19 +67,6 @@ void time_logits(Model& model, const std::vector<Batch>& batches, Timed& into) {
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
   into.seconds = into.seconds > 0 ? std::min(into.seconds, time.count()) : time.count();
 }
-
-struct Pruning {
-  HeadList all, kept;
-  std::vector<double> gates;
-  double intact_parameters = 0, parameters = 0;
-  double largest_logit = 0, largest_difference = 0;
-  double seconds = 0, whole_seconds = 0;
-  Answers intact, pruned;
-  KnockoutLoss loss;
-  std::vector<double> random_accuracy;  ///< of as many heads at random
-  std::optional<LearnedGates> learned;
-  std::string file;
-};
 
 /// Accuracies with as many heads, chosen at random over the whole model.
 std::vector<double> at_random(const LoadedRun& run, const Pruning& p) {
@@ -108,8 +95,11 @@ void choose(const Options& o, const LoadedRun& run, Pruning& p) {
   if (o.keep) {
     const Importance importance =
         head_importance(model, *run.task, run.config.seed, {.part = HeldOut::choose});
-    p.kept = most_important(model, values_of(importance, ImportanceForm::example), *o.keep);
+    p.keep = o.keep;
+    p.importance = values_of(importance, ImportanceForm::example);
+    p.kept = most_important(model, p.importance, *o.keep);
   } else {
+    p.lambda = o.gates;
     p.learned = learn_gates(model, *run.task, run.config.seed,
                             {.lambda = *o.gates,
                              .steps = o.steps,
@@ -178,77 +168,6 @@ void finish(const Session& session, const LoadedRun& run, Pruning& p) {
   save_checkpoint(p.file, checkpoint);
 }
 
-std::string heads_by_layer(const HeadList& heads) {
-  std::vector<std::string> names;
-  for (const HeadId id : heads) names.push_back(id.str());
-  if (names.size() <= 16) return fmt::format("{}", fmt::join(names, ", "));
-  return fmt::format("{} and {} more", fmt::join(names.begin(), names.begin() + 14, ", "), names.size() - 14);
-}
-
-std::string text_of(const Pruning& p, const LoadedRun& run, const ChosenRun& chosen) {
-  std::string text = chosen.note.empty() ? "" : chosen.note + "\n";
-  text += fmt::format("{}: {} of {} heads stay: {}\n\n", chosen.path.string(), p.kept.size(), p.all.size(),
-                      heads_by_layer(p.kept));
-  const Accuracy kind = run.task->accuracy();
-  const auto count = [](double n) { return grouped(std::llround(n)); };
-  Table table({{""}, {"before", Align::right}, {"after", Align::right}});
-  table.row({"heads", grouped(std::ssize(p.all)), grouped(std::ssize(p.kept))});
-  table.row({"parameters", count(p.intact_parameters), count(p.parameters)});
-  table.row({"accuracy", fixed(p.intact.accuracy(kind)), fixed(p.pruned.accuracy(kind))});
-  table.row({"held-out loss", fixed(p.intact.loss, 4), fixed(p.pruned.loss, 4)});
-  table.row({"time", duration(p.whole_seconds), duration(p.seconds)});
-  table.note(fmt::format("over {} held-out sequences; loss added {}.", grouped(p.intact.sequences),
-                         estimate(p.loss.loss, p.loss.interval, 4, true)));
-  text += table.str(output_terminal()) + "\n";
-  if (p.learned) {
-    text += fmt::format("Gates were learned with the weights as they are; {} would be open on average.\n",
-                        fixed(p.learned->open, 1));
-  }
-  if (p.kept.size() == p.all.size()) {
-    text += fmt::format("Every head stays{}.\n", p.learned ? ": no gate has shut; try a larger LAMBDA" : "");
-  } else {
-    text +=
-        fmt::format("The heads are gone: the model is {}× as fast.\n", fixed(p.whole_seconds / p.seconds, 2));
-  }
-  text += fmt::format("Its logits equal those of the gated model to {:.1e} of the largest ({}).\n",
-                      p.largest_logit > 0 ? p.largest_difference / p.largest_logit : 0,
-                      fixed(p.largest_logit, 1));
-  if (!p.random_accuracy.empty()) {
-    double mean = 0;
-    for (const double accuracy : p.random_accuracy)
-      mean += accuracy / static_cast<double>(p.random_accuracy.size());
-    text += fmt::format("As many heads chosen at random: accuracy {} on average, {} at best of {}.\n",
-                        fixed(mean), fixed(p.random_accuracy.back()), p.random_accuracy.size());
-  }
-  const double kept_score =
-      p.intact.accuracy(kind) > 0 ? p.pruned.accuracy(kind) / p.intact.accuracy(kind) : 1;
-  text += fmt::format("{} of {} heads keep {} of the accuracy. The smaller model is {}. Next:\n",
-                      p.kept.size(), p.all.size(), percent(kept_score), p.file);
-  return text + fmt::format("  headlab inspect {}  shows what is left\n", for_shell(p.file));
-}
-
-nlohmann::json json_of(const Pruning& p, const LoadedRun& run, const ChosenRun& chosen) {
-  const Accuracy kind = run.task->accuracy();
-  nlohmann::json kept = nlohmann::json::array();
-  nlohmann::json gates = nlohmann::json::object();
-  for (const HeadId id : p.kept) kept.push_back(id.str());
-  for (std::size_t h = 0; h < p.all.size(); ++h) gates[p.all[h].str()] = p.gates[h];
-  return {{"run", chosen.path.string()},
-          {"chosen_because", chosen.note},
-          {"heads", p.all.size()},
-          {"kept", kept},
-          {"gates", gates},
-          {"parameters", {{"before", p.intact_parameters}, {"after", p.parameters}}},
-          {"accuracy", {{"before", p.intact.accuracy(kind)}, {"after", p.pruned.accuracy(kind)}}},
-          {"loss", {{"before", p.intact.loss}, {"after", p.pruned.loss}}},
-          {"loss_interval", p.loss.interval ? nlohmann::json(*p.loss.interval) : nlohmann::json()},
-          {"seconds", {{"before", p.whole_seconds}, {"after", p.seconds}}},
-          {"largest_logit", p.largest_logit},
-          {"largest_logit_difference", p.largest_difference},
-          {"accuracy_of_random_choices", p.random_accuracy},
-          {"file", p.file}};
-}
-
 }  // namespace
 
 int prune_command(const Session& session) {
@@ -270,10 +189,13 @@ int prune_command(const Session& session) {
   p.file = o.out.value_or((chosen.path / "pruned.safetensors").string());
   choose(o, run, p);
   finish(session, run, p);
+  const nlohmann::json json = prune_json(p, run, chosen);
+  o.page.keep(line, session, *o.run, "prune.json", json);
+  const std::string page = o.page.write(line, *o.run);
   if (o.common.json) {
-    print_json(json_of(p, run, chosen));
+    print_json(json);
   } else {
-    print_for_people(text_of(p, run, chosen));
+    print_for_people(prune_text(p, run, chosen) + "\n" + page);
   }
   return 0;
 }

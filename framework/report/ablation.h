@@ -6,6 +6,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "framework/report/made_by.h"
 #include "framework/report/terminal.h"
 #include "framework/sweep/ablation.h"
 
@@ -38,8 +39,8 @@ std::string jobs_of_heads(const AblationResult& result);
 nlohmann::json ablation_json(const AblationResult& result);
 /// A record per run.
 std::string ablation_csv(const AblationResult& result);
-/// results.json and results.csv in the sweep's folder, each replaced atomically.
-void write_ablation(const AblationResult& result);
+/// results.json, with what made it, and results.csv in the sweep's folder, each replaced atomically.
+void write_ablation(const AblationResult& result, const MadeBy& made_by);
 
 /// Of a grid: a table of head count × value, one of the differences, what was found at each value and in all.
 std::string ablation_text(const AblationGrid& grid, const Terminal& terminal = {});
@@ -49,6 +50,6 @@ std::string finding(const AblationGrid& grid);
 /// [{"setting", "config", "finding", "jobs"}].
 nlohmann::json ablation_json(const AblationGrid& grid);
 std::string ablation_csv(const AblationGrid& grid);
-void write_ablation(const AblationGrid& grid);
+void write_ablation(const AblationGrid& grid, const MadeBy& made_by);
 
 }  // namespace headlab

@@ -225,14 +225,14 @@ std::string ablation_csv(const AblationGrid& grid) {
   return csv.str();
 }
 
-void write_ablation(const AblationResult& result) {
-  write_json(result.folder / "results.json", ablation_json(result));
+void write_ablation(const AblationResult& result, const MadeBy& made_by) {
+  save_result(result.folder, "results.json", ablation_json(result), made_by);
   write_file(result.folder / "results.csv", ablation_csv(result));
 }
 
-void write_ablation(const AblationGrid& grid) {
+void write_ablation(const AblationGrid& grid, const MadeBy& made_by) {
   const std::filesystem::path& folder = grid.results.front().folder;
-  write_json(folder / "results.json", ablation_json(grid));
+  save_result(folder, "results.json", ablation_json(grid), made_by);
   write_file(folder / "results.csv", ablation_csv(grid));
 }
 

@@ -83,6 +83,7 @@ Parts parts_of(const fs::path& folder) {
   take_file(parts, folder, "attention.json", "Attention",
             [&](const Json& attention) { return attention_sections(attention, inspect); });
   for (const char* file : knockout_files) take_file(parts, folder, file, "Interventions", knockout_sections);
+  take_file(parts, folder, "prune.json", "Pruning", prune_sections);
   take_file(parts, folder, "lifeline.json", "Life-lines", lifeline_sections);
   if (config.is_object()) take(parts, training_sections(config, read_lines(folder / "metrics.jsonl")));
   return parts;
@@ -152,11 +153,6 @@ std::string interval_html(const Json& summary, int decimals) {
 
 std::string finding_html(const std::string& text) {
   return fmt::format("<p class=\"finding\">{}</p>\n", escaped(text));
-}
-
-void save_result(const fs::path& folder, std::string_view file, Json json, const MadeBy& made_by) {
-  json["made_by"] = {{"command", made_by.command}, {"version", made_by.version}};
-  write_json(folder / file, json);
 }
 
 std::vector<fs::path> write_page(const fs::path& folder, const PageOptions& options) {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <filesystem>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -16,18 +15,9 @@ namespace headlab {
 /// The files that a page is made of, in its order. Each is optional.
 ///   results.json    of `ablate`          config.json, metrics.jsonl   of a run
 ///   inspect.json    of `inspect`         attention.json               maps of all heads on some examples
-///   knockout.json, knockout-sets.json and others of `knockout`       lifeline.json   of `lifeline`
+///   knockout.json, knockout-sets.json and others of `knockout`       prune.json      of `prune`
+///   lifeline.json   of `lifeline`
 constexpr std::string_view page_name = "report.html";
-
-/// What made a result: shown at the end of the page.
-struct MadeBy {
-  std::string command;  ///< as it would be typed again
-  std::string version;
-};
-
-/// Writes `json` with "made_by" as `file` into the folder. Errors: those of write_json().
-void save_result(const std::filesystem::path& folder, std::string_view file, nlohmann::json json,
-                 const MadeBy& made_by);
 
 /// {"examples": [{"example", "layers": [{"layer", "site", "heads", "queries", "keys", "weights": base64 of
 /// bytes [heads, n_q, n_k], 255 times the weight}]}]}

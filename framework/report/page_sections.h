@@ -30,6 +30,7 @@ PageSections ablation_sections(const nlohmann::json& results);
 PageSections training_sections(const nlohmann::json& config, const std::vector<nlohmann::json>& metrics);
 PageSections inspect_sections(const nlohmann::json& inspect);
 PageSections knockout_sections(const nlohmann::json& knockout);
+PageSections prune_sections(const nlohmann::json& prune);
 PageSections lifeline_sections(const nlohmann::json& lifeline);
 /// `inspect` names the roles, or is null.
 PageSections attention_sections(const nlohmann::json& attention, const nlohmann::json& inspect);

@@ -98,6 +98,7 @@ class Page(unittest.TestCase):
         run("inspect", cls.run_folder)
         run("knockout", cls.run_folder)
         run("knockout", cls.run_folder, "--cumulative")
+        run("prune", cls.run_folder, "--keep", 0.5)
         run("ablate", "offsets", "--heads", "1,4", "--seeds", 2, "--steps", 60, "--out", cls.sweep_folder)
         run("lifeline", cls.sweep_folder)
         cls.pages = [cls.run_folder / "report.html", cls.sweep_folder / "report.html"]
@@ -166,6 +167,17 @@ class Page(unittest.TestCase):
             values = [float(v) for v in re.findall(r'<data value="([^"]*)"', page.read_text())]
             self.assertGreater(len(values), 10)
             self.assertEqual([v for v in values if v not in known], [])
+
+    def test_shows_the_smaller_model(self):
+        page = (self.run_folder / "report.html").read_text()
+        section = re.search(r'<section id="prune">(.*?)</section>', page, re.S).group(1)
+        shown = {float(v) for v in re.findall(r'<data value="([^"]*)"', section)}
+        file = json.loads((self.run_folder / "prune.json").read_text())
+        told = [file["times_as_fast"], file["loss_added"], file["interval"], *file["gates"].values(), *file["importance"].values()]
+        for what in ("heads", "parameters", "accuracy", "loss", "seconds"):
+            told += file[what].values()
+        self.assertEqual([v for v in told if v not in shown], [])
+        self.assertEqual(section.count("<td>yes</td>"), len(file["kept"]))
 
     def test_says_it_all_without_scripts(self):
         for page in self.pages:

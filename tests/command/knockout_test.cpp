@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "framework/files/atomic_file.h"
 #include "tests/command/support.h"
 
 namespace headlab {
@@ -76,12 +77,13 @@ TEST_F(KnockoutCommand, PruneSavesASmallerModelThatEveryCommandTakes) {
   const Outcome outcome = run({"prune", "run", "--keep", "0.4"});
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   for (const char* text : {"run: 4 of 8 heads stay: ", "Its logits equal those of the gated model to ",
-                           "As many heads chosen at random: accuracy "}) {
+                           "as many chosen at random are right in ", "The page: run/report.html"}) {
     EXPECT_NE(outcome.out.find(text), std::string::npos) << text << "\n" << outcome.out;
   }
   EXPECT_EQ(run({"prune", "run", "--gates", "100", "--steps", "40", "--out", "none"}).err,
             "headlab prune: --gates: every gate has shut at 100; try a smaller LAMBDA\n");
   EXPECT_FALSE(std::filesystem::exists("none"));
+  EXPECT_NE(read_file("run/report.html").find("4 of 8 heads keep "), std::string::npos);
   const nlohmann::json json = json_of({"prune", "run", "--gates", "0", "--steps", "3", "--out", "open"});
   EXPECT_EQ(json["kept"].size(), 8U);
   EXPECT_LE(json["largest_logit_difference"].get<double>(), 1e-6 * json["largest_logit"].get<double>());

@@ -335,8 +335,10 @@ TEST(AblationFiles, AreWrittenToTheSweepsFolder) {
   const TemporaryFolder folder;
   AblationResult result = whole_ladder();
   result.folder = folder.path();
-  write_ablation(result);
-  EXPECT_EQ(read_json(folder / "results.json"), ablation_json(result));
+  write_ablation(result, {"headlab ablate", "1.2.3"});
+  nlohmann::json expected = ablation_json(result);
+  expected["made_by"] = {{"command", "headlab ablate"}, {"version", "1.2.3"}};
+  EXPECT_EQ(read_json(folder / "results.json"), expected);
   EXPECT_EQ(read_file(folder / "results.csv"), ablation_csv(result));
 }
 

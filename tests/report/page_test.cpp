@@ -11,6 +11,7 @@
 #include "framework/files/json_file.h"
 #include "framework/report/chart.h"
 #include "framework/report/html.h"
+#include "framework/report/made_by.h"
 #include "tests/support/errors.h"
 #include "tests/support/temporary_folder.h"
 
@@ -133,6 +134,38 @@ TEST(Page, GrowsWithEachResult) {
   EXPECT_NE(after.find("id=\"knockout\""), std::string::npos);
   EXPECT_NE(after.find("id=\"levels\""), std::string::npos);
   EXPECT_NE(after.find(R"(<data value="0.0625">0.0625</data>)"), std::string::npos);
+}
+
+TEST(Page, ShowsASmallerModel) {
+  const TemporaryFolder folder;
+  const Json prune = {{"keep", 0.5},
+                      {"lambda", nullptr},
+                      {"finding", "2 of 4 heads keep 50 % of the accuracy."},
+                      {"heads", {{"before", 4}, {"after", 2}}},
+                      {"gates", {{"0.10", 1.0}, {"0.2", 0.0}, {"1.0", 0.75}, {"1.1", 0.0}}},
+                      {"importance", nullptr},
+                      {"parameters", {{"before", 36352.0}, {"after", 18176.0}}},
+                      {"accuracy", {{"before", 1.0}, {"after", 0.5}}},
+                      {"loss", {{"before", 0.125}, {"after", 0.375}}},
+                      {"loss_added", 0.25},
+                      {"interval", 0.0625},
+                      {"seconds", {{"before", 0.5}, {"after", 0.25}}},
+                      {"times_as_fast", 2.0},
+                      {"accuracy_at_random", {{"n", 20}, {"mean", 0.3125}, {"best", 0.4375}}},
+                      {"file", "run/<pruned>.safetensors"}};
+  save_result(folder.path(), "prune.json", prune, {"headlab prune run --keep 0.5", "1.2.3"});
+  const std::string page = read_file(write_page(folder.path())[0]);
+  for (const char* text : {"id=\"prune\"", "2 of 4 heads keep 50 % of the accuracy.",
+                           R"(<data value="18176">18 176</data>)", R"(± <data value="0.0625">)",
+                           R"(<data value="0.4375">)", "&lt;pruned&gt;", "headlab prune run --keep 0.5"}) {
+    EXPECT_NE(page.find(text), std::string::npos) << text;
+  }
+  // By number, not by letter.
+  EXPECT_LT(page.find("<th scope=\"row\">0.2"), page.find("<th scope=\"row\">0.10"));
+  Json odd = prune;
+  odd["gates"] = {{"first", 1.0}};
+  write_json(folder.path() / "prune.json", odd);
+  EXPECT_EQ(error_of([&] { write_page(folder.path()); }), "prune.json: 'first' is not the name of a head");
 }
 
 // A token may hold what would end a script.
