@@ -92,13 +92,18 @@ std::optional<double> mean_diversity(const HeadAnalysis& heads) {
   return sum / static_cast<double>(layers);
 }
 
-std::string summary(const HeadAnalysis& heads, const RoleAnalysis& roles) {
+std::string finding(const RoleAnalysis& roles) {
   const std::vector<std::string> names = role_names(roles);
   const std::int64_t with = roles.heads_with_role();
-  std::string text =
-      with == 0 ? fmt::format("None of the {} heads has a role that stands above chance.", roles.heads.size())
-                : fmt::format("{} of {} heads {} a role, {} different: {}.", with, roles.heads.size(),
-                              with == 1 ? "has" : "have", names.size(), fmt::join(names, ", "));
+  if (with == 0) {
+    return fmt::format("None of the {} heads has a role that stands above chance.", roles.heads.size());
+  }
+  return fmt::format("{} of {} heads {} a role, {} different: {}.", with, roles.heads.size(),
+                     with == 1 ? "has" : "have", names.size(), fmt::join(names, ", "));
+}
+
+std::string summary(const HeadAnalysis& heads, const RoleAnalysis& roles) {
+  std::string text = finding(roles);
   text +=
       fmt::format(" Specialisation {} (1: one role a head, 0: none)", fixed(roles.mean_specialisation(), 2));
   if (const auto diversity = mean_diversity(heads))
@@ -308,7 +313,8 @@ nlohmann::json model_roles_json(const HeadAnalysis& heads, const RoleAnalysis& r
   nlohmann::json absent = nlohmann::json::object();
   if (!roles.no_prefix.empty()) absent["prefix_matching"] = roles.no_prefix;
   if (!roles.no_copying.empty()) absent["copying"] = roles.no_copying;
-  return {{"layers", layers},
+  return {{"finding", finding(roles)},
+          {"layers", layers},
           {"compositions", pairs},
           {"in_context_score", or_null(roles.in_context)},
           {"heads_with_role", roles.heads_with_role()},

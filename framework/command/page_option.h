@@ -24,6 +24,9 @@ class PageOption {
   /// warning: what was found is shown all the same.
   void keep(const CommandLine& line, const Session& session, const std::filesystem::path& folder,
             std::string_view file, const nlohmann::json& result);
+  /// Keeps what training gave, as train.json. A run that is resumed was made by the command that began it.
+  void keep_training(const CommandLine& line, const Session& session, const std::filesystem::path& folder,
+                     const nlohmann::json& result, bool resumed);
   /// Keeps attention maps of a run's model, as attention.json.
   void keep_attention(const CommandLine& line, const Session& session, const std::filesystem::path& folder,
                       const LoadedRun& run);
@@ -33,6 +36,9 @@ class PageOption {
   std::string write(const CommandLine& line, const std::filesystem::path& folder) const;
 
  private:
+  void keep(const CommandLine& line, const std::filesystem::path& folder, std::string_view file,
+            const nlohmann::json& result, const MadeBy& made_by);
+
   bool svg_ = false;
   bool failed_ = false;
 };

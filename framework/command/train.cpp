@@ -143,6 +143,10 @@ FolderLock locked(const std::filesystem::path& run, bool resume) {
   return std::move(*lock);
 }
 
+const char* counted(const Task& task) {
+  return task.accuracy() == Accuracy::whole_sequence ? "sequences" : "answers";
+}
+
 nlohmann::json as_json(const PlannedTraining& plan, const TrainResult& result, const std::string& run) {
   nlohmann::json json{{"task", plan.config.task},
                       {"steps", result.steps},
@@ -158,6 +162,10 @@ nlohmann::json as_json(const PlannedTraining& plan, const TrainResult& result, c
   if (!result.interrupted) {
     json["validation_loss"] = result.evaluation.loss;
     json["accuracy"] = result.evaluation.accuracy;
+    json["finding"] =
+        fmt::format("After {} steps {} of {} held-out {} are right (guessing: {}).", grouped(result.steps),
+                    percent(result.evaluation.accuracy), grouped(result.evaluation.scored),
+                    counted(*plan.task), percent(plan.task->chance()));
   }
   return json;
 }
@@ -181,8 +189,7 @@ std::string summary(const PlannedTraining& plan, const TrainResult& result, cons
   const Evaluation& e = result.evaluation;
   text += fmt::format("  held-out loss    {:.4f}\n", e.loss);
   text += fmt::format("  accuracy         {}  (guessing: {}; over {} {})\n", fixed(e.accuracy),
-                      fixed(plan.task->chance()), grouped(e.scored),
-                      plan.task->accuracy() == Accuracy::whole_sequence ? "sequences" : "answers");
+                      fixed(plan.task->chance()), grouped(e.scored), counted(*plan.task));
   text += fmt::format("The run is in {}. Next:\n", run);
   if (plan.task->vocabulary() != nullptr) {
     text += fmt::format("  headlab sample {}   lets it write\n", path);
@@ -235,9 +242,11 @@ int train_command(const Session& session) {
   if (!head_layers(*model).empty()) {
     o.page.keep_attention(line, session, run, *model, *plan.task, plan.config.seed);
   }
+  const nlohmann::json json = as_json(plan, result, run);
+  o.page.keep_training(line, session, run, json, o.resume.has_value());
   const std::string page = o.page.write(line, run);
   if (o.common.json) {
-    print_json(as_json(plan, result, run));
+    print_json(json);
   } else {
     print_for_people(summary(plan, result, run) + page + profile);
   }

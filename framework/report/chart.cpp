@@ -1,7 +1,6 @@
 #include "framework/report/chart.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 
@@ -28,6 +27,19 @@ double nice_step(double span, int pieces) {
     if (factor * power >= raw * 0.999) return factor * power;
   }
   return 10 * power;
+}
+
+// 1, 2 and 5 times the powers of ten; over many decades the powers alone.
+std::vector<double> log_ticks(double low, double high) {
+  std::vector<double> ticks;
+  const bool few = std::log10(high / low) <= 4;
+  for (double power = std::pow(10.0, std::floor(std::log10(low))); power <= high; power *= 10) {
+    for (const double factor : {1.0, 2.0, 5.0}) {
+      const double x = factor * power;
+      if ((few || factor == 1.0) && x >= low && x <= high) ticks.push_back(x);
+    }
+  }
+  return ticks;
 }
 
 std::string tick_text(double value, double step) {
@@ -119,10 +131,15 @@ std::string axes(const Chart& chart, const Frame& frame) {
   }
   std::vector<double> ticks = chart.x_ticks;
   double x_step = 1;
-  if (ticks.empty()) {
+  if (ticks.empty() && chart.log_x) {
+    ticks = log_ticks(frame.x_low(), frame.x_high());
+    if (!ticks.empty()) x_step = std::min(1.0, ticks.front());
+  }
+  if (ticks.size() < 2) {
+    ticks.clear();
     x_step = nice_step(frame.x_high() - frame.x_low(), 7);
     for (double x = std::ceil(frame.x_low() / x_step) * x_step; x <= frame.x_high(); x += x_step) {
-      if (!chart.log_x || x > 0) ticks.push_back(x);
+      ticks.push_back(x);
     }
   }
   for (const double x : ticks) {
@@ -194,33 +211,11 @@ std::string legend(const Chart& chart) {
   return out;
 }
 
-std::string opening(double w, double h, const std::string& title) {
-  return fmt::format(R"(<svg class="picture" role="img" viewBox="0 0 {0} {1}" width="{0}" height="{1}" )"
-                     R"(xmlns="http://www.w3.org/2000/svg" aria-label="{2}"><title>{2}</title>)",
-                     w, h, escaped(title));
-}
-
-using Colour = std::array<double, 3>;
-Colour between(const Colour& a, const Colour& b, double share) {
-  return {a[0] + (b[0] - a[0]) * share, a[1] + (b[1] - a[1]) * share, a[2] + (b[2] - a[2]) * share};
-}
-
-// Light to dark, so that it reads in grey too; blue below and orange above 0 for the colour-blind.
-Colour colour_of(double share, bool diverging) {
-  constexpr Colour pale{247, 249, 252}, sky{116, 173, 209}, navy{8, 48, 107};
-  constexpr Colour sand{253, 190, 112}, rust{150, 60, 4};
-  if (!diverging) return share < 0.5 ? between(pale, sky, share * 2) : between(sky, navy, share * 2 - 1);
-  const double away = std::abs(share - 0.5) * 2;
-  const Colour& middle = share < 0.5 ? sky : sand;
-  const Colour& end = share < 0.5 ? navy : rust;
-  return away < 0.5 ? between(pale, middle, away * 2) : between(middle, end, away * 2 - 1);
-}
-
 }  // namespace
 
 std::string chart_svg(const Chart& chart) {
   const Frame frame(chart);
-  std::string out = opening(width, height, chart.title);
+  std::string out = svg_opening(width, height, chart.title);
   out += fmt::format(R"(<text class="title" x="{}" y="16">{}</text>)", left, escaped(chart.title));
   out += axes(chart, frame) + legend(chart);
   for (const ChartMark& mark : chart.marks) {
@@ -231,57 +226,6 @@ std::string chart_svg(const Chart& chart) {
                        frame.x(mark.x) + (turns ? -4 : 4), top + 10, escaped(mark.text));
   }
   for (std::size_t i = 0; i < chart.series.size(); ++i) out += series_svg(chart.series[i], frame, i);
-  return out + "</svg>";
-}
-
-std::string matrix_svg(const MatrixPicture& m) {
-  const std::size_t rows = m.rows.size(), columns = m.columns.size();
-  check(m.values.size() == rows * columns, "matrix", "{} values for {} rows and {} columns", m.values.size(),
-        rows, columns);
-  check(m.low < m.high, "matrix", "the scale goes from {} to {}", m.low, m.high);
-  const auto longest = [](const std::vector<std::string>& labels) {
-    std::size_t most = 0;
-    for (const std::string& label : labels) most = std::max(most, label.size());
-    return static_cast<double>(most);
-  };
-  const bool numbers = columns <= 16;
-  const bool turned = longest(m.columns) > 6;
-  const double cell = numbers ? 46 : std::max(10.0, 700.0 / static_cast<double>(columns));
-  const double row_height = 24;
-  const double x0 = 12 + 7.4 * std::min(longest(m.rows), 28.0);
-  const double y0 = 30 + (turned ? 6.4 * std::min(longest(m.columns), 18.0) : 18);
-  const double w = std::max(x0 + cell * static_cast<double>(columns) + 12, 320.0);
-  const double h = y0 + row_height * static_cast<double>(rows) + 12;
-  std::string out = opening(w, h, m.title);
-  out += fmt::format(R"(<text class="title" x="12" y="16">{}</text>)", escaped(m.title));
-  for (std::size_t j = 0; j < columns; ++j) {
-    const double x = x0 + cell * (static_cast<double>(j) + 0.5);
-    const std::string place =
-        turned ? fmt::format(R"x(class="tick" transform="translate({:.1f} {:.1f}) rotate(-50)")x", x, y0 - 6)
-               : fmt::format(R"(class="tick m" x="{:.1f}" y="{:.1f}")", x, y0 - 6);
-    out += fmt::format("<text {}>{}</text>", place, escaped(m.columns[j]));
-  }
-  for (std::size_t i = 0; i < rows; ++i) {
-    const double y = y0 + row_height * static_cast<double>(i);
-    out += fmt::format(R"(<text class="tick e" x="{:.1f}" y="{:.1f}">{}</text>)", x0 - 6, y + 16,
-                       escaped(m.rows[i]));
-    for (std::size_t j = 0; j < columns; ++j) {
-      const double value = m.values[i * columns + j];
-      if (!std::isfinite(value)) continue;
-      const double x = x0 + cell * static_cast<double>(j);
-      const double share = std::clamp((value - m.low) / (m.high - m.low), 0.0, 1.0);
-      const Colour c = colour_of(share, m.diverging);
-      const bool dark = 0.3 * c[0] + 0.59 * c[1] + 0.11 * c[2] < 130;
-      out += fmt::format(R"(<rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}" )"
-                         R"x(fill="rgb({:.0f},{:.0f},{:.0f})"><title>{} · {}: {}</title></rect>)x",
-                         x, y, cell - 1, row_height - 1, c[0], c[1], c[2], escaped(m.rows[i]),
-                         escaped(m.columns[j]), fixed(value, m.decimals + 1));
-      if (numbers) {
-        out += fmt::format(R"(<text class="cell m {}" x="{:.1f}" y="{:.1f}">{}</text>)",
-                           dark ? "onDark" : "onPale", x + cell / 2, y + 16, fixed(value, m.decimals));
-      }
-    }
-  }
   return out + "</svg>";
 }
 

@@ -39,6 +39,9 @@ class HtmlTable {
   std::vector<std::string> notes_;
 };
 
+/// The first tag of a picture and its title, which is its text for those who do not see it.
+std::string svg_opening(double width, double height, std::string_view title);
+
 /// What is folded away until somebody opens it; printed open.
 std::string html_details(std::string_view summary, std::string_view body);
 

@@ -41,7 +41,8 @@ std::vector<Json> read_lines(const fs::path& path) {
 }
 
 struct Parts {
-  std::string title, finding;
+  std::string title;
+  std::vector<std::string> findings;
   PageSections sections;
   std::vector<std::pair<std::string, Json>> made_by;  // what, and by which command
 };
@@ -62,11 +63,20 @@ void take_file(Parts& parts, const fs::path& folder, const char* file, const cha
     fail(path.string(), "is not what headlab writes there: {}", error.what());
   }
   if (json.contains("finding") && json["finding"].is_string()) {
-    if (!parts.finding.empty()) parts.finding += " ";
-    parts.finding += json["finding"].get<std::string>();
+    parts.findings.push_back(json["finding"].get<std::string>());
   }
-  if (json.contains("made_by")) parts.made_by.emplace_back(what, json["made_by"]);
+  if (!json.contains("made_by")) return;
+  // One command may leave several files.
+  for (auto& [whats, by] : parts.made_by) {
+    if (by != json["made_by"]) continue;
+    whats += fmt::format(", {}", what);
+    return;
+  }
+  parts.made_by.emplace_back(what, json["made_by"]);
 }
+
+/// Of a text file its last part.
+std::string task_name(const Json& json) { return fs::path(text_at(json, "task")).filename().string(); }
 
 Parts parts_of(const fs::path& folder) {
   Parts parts;
@@ -75,10 +85,11 @@ Parts parts_of(const fs::path& folder) {
   const Json config = read_if_there(folder / "config.json");
   const Json inspect = read_if_there(folder / "inspect.json");
   const std::string name = clean.filename().string();
-  parts.title = results.is_object()  ? fmt::format("{}: head counts compared", text_at(results, "task"))
-                : config.is_object() ? fmt::format("{}: one run ({})", text_at(config, "task"), name)
+  parts.title = results.is_object()  ? fmt::format("{}: head counts compared", task_name(results))
+                : config.is_object() ? fmt::format("{}: one run ({})", task_name(config), name)
                                      : name;
   take_file(parts, folder, "results.json", "Head counts", ablation_sections);
+  take_file(parts, folder, "train.json", "Training", [](const Json&) { return PageSections(); });
   take_file(parts, folder, "inspect.json", "Heads", inspect_sections);
   take_file(parts, folder, "attention.json", "Attention",
             [&](const Json& attention) { return attention_sections(attention, inspect); });
@@ -96,7 +107,11 @@ std::string html_of(const Parts& parts) {
   out += fmt::format("<title>{}</title>\n", escaped(parts.title));
   out += fmt::format("<style>\n{}{}</style></head>\n<body><main>\n", page_style(), picture_style());
   out += fmt::format("<header><h1>{}</h1>\n", escaped(parts.title));
-  if (!parts.finding.empty()) out += finding_html(parts.finding);
+  if (!parts.findings.empty()) {
+    out += "<div class=\"finding\">";
+    for (const std::string& finding : parts.findings) out += fmt::format("<p>{}</p>\n", escaped(finding));
+    out += "</div>\n";
+  }
   if (parts.sections.size() > 1) {
     out += "<nav aria-label=\"sections\">";
     for (const PageSection& s : parts.sections)
@@ -149,10 +164,6 @@ std::string interval_html(const Json& summary, int decimals) {
   if (interval == summary.end() || interval->is_null()) return out;
   return out + fmt::format(" [{}, {}]", html_number((*interval)[0].get<double>(), decimals),
                            html_number((*interval)[1].get<double>(), decimals));
-}
-
-std::string finding_html(const std::string& text) {
-  return fmt::format("<p class=\"finding\">{}</p>\n", escaped(text));
 }
 
 std::vector<fs::path> write_page(const fs::path& folder, const PageOptions& options) {

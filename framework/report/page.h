@@ -13,7 +13,7 @@
 namespace headlab {
 
 /// The files that a page is made of, in its order. Each is optional.
-///   results.json    of `ablate`          config.json, metrics.jsonl   of a run
+///   results.json    of `ablate`          train.json, config.json, metrics.jsonl   of `train`
 ///   inspect.json    of `inspect`         attention.json               maps of all heads on some examples
 ///   knockout.json, knockout-sets.json and others of `knockout`       prune.json      of `prune`
 ///   lifeline.json   of `lifeline`

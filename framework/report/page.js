@@ -10,20 +10,26 @@
     return at;
   };
   const bytes = text => Uint8Array.from(atob(text), c => c.charCodeAt(0));
-  // The same ramp as the matrices of the page: pale, sky, navy.
-  const ramp = w => {
-    const stops = [[247, 249, 252], [116, 173, 209], [8, 48, 107]], s = Math.min(Math.max(w, 0), 1) * 2, i = s < 1 ? 0 : 1;
+  // The same ramp as the matrices of the page: pale, sky, navy; over the root, so that weak weights show too.
+  const shade = w => {
+    const stops = [[247, 249, 252], [116, 173, 209], [8, 48, 107]], s = Math.sqrt(Math.min(Math.max(w, 0), 1)) * 2, i = s < 1 ? 0 : 1;
     return stops[i].map((c, k) => Math.round(c + (stops[i + 1][k] - c) * (s - i)));
   };
+
+  const visible = token => token.replace(/ /g, '␣').replace(/\n/g, '↵').replace(/[\t\r]/g, '⇥');
+  const longest = tokens => Math.max(...tokens.map(t => t.length), 1);
 
   function attention(root, maps) {
     const state = { example: 0, layer: 0, head: 0, query: null };
     root.replaceChildren();
+    for (const example of maps.examples) {
+      for (const layer of example.layers) { layer.queries = layer.queries.map(visible); layer.keys = layer.keys.map(visible); }
+    }
     const controls = make('div', { class: 'controls' }, root);
     const label = make('label', {}, controls, 'Example ');
     const picker = make('select', { id: 'example-picker' }, label);
     maps.examples.forEach((e, i) => make('option', { value: i }, picker, String(e.example)));
-    make('span', { class: 'note' }, controls, 'Pick a head below; point at a token, or move with the arrow keys.');
+    make('span', { class: 'note' }, controls, 'Pick a head below; point at a token, or move with the arrow keys. Dark: much attention (shades follow the root of the weight).');
     const overview = make('div', { class: 'heads', role: 'group', 'aria-label': 'heads' }, root);
     const said = make('p', { class: 'said', 'aria-live': 'polite', id: 'attention-said' }, root);
     const panes = make('div', { class: 'panes' }, root);
@@ -41,13 +47,15 @@
     function drawOverview() {
       overview.replaceChildren();
       maps.examples[state.example].layers.forEach((layer, l) => {
+        const row = make('div', { class: 'row' }, overview);
+        make('span', { class: 'note' }, row, layer.layer);
         for (let h = 0; h < layer.heads; ++h) {
           const at = layer.layer_index === undefined ? l : layer.layer_index;
           const button = make('button', { type: 'button', 'data-head': name(at, h), 'aria-pressed': l === state.layer && h === state.head,
-            'aria-label': 'head ' + name(at, h) + ' ' + role(at, h), title: layer.layer + ', head ' + h + (role(at, h) ? ': ' + role(at, h) : '') }, overview);
+            'aria-label': 'head ' + name(at, h) + ' ' + role(at, h), title: layer.layer + ', head ' + h + (role(at, h) ? ': ' + role(at, h) : '') }, row);
           const canvas = make('canvas', { width: layer.keys.length, height: layer.queries.length }, button);
           const picture = canvas.getContext('2d'), image = picture.createImageData(canvas.width, canvas.height);
-          weights(layer, h).forEach((w, i) => { const c = ramp(w / 255); image.data.set([c[0], c[1], c[2], 255], i * 4); });
+          weights(layer, h).forEach((w, i) => { const c = shade(w / 255); image.data.set([c[0], c[1], c[2], 255], i * 4); });
           picture.putImageData(image, 0, 0);
           button.append(name(at, h));
           button.addEventListener('click', () => { state.layer = l; state.head = h; state.query = null; draw(); });
@@ -67,17 +75,18 @@
     }
     function drawMatrix() {
       const layer = current(), w = weights(layer, state.head), nq = layer.queries.length, nk = layer.keys.length;
-      const cell = Math.max(9, Math.min(22, Math.floor(520 / Math.max(nq, nk)))), x0 = 10 + 7.4 * Math.max(...layer.queries.map(t => t.length), 1), y0 = 10 + 7.4 * Math.max(...layer.keys.map(t => t.length), 1);
+      const cell = Math.max(8, Math.min(24, Math.floor(580 / Math.max(nq, nk)))), size = Math.min(12, cell), letter = 0.62 * size;
+      const x0 = 10 + letter * longest(layer.queries), y0 = 10 + letter * longest(layer.keys);
       matrix.replaceChildren();
-      const svg = make('svg', { width: x0 + cell * nk + 8, height: y0 + cell * nq + 8, role: 'img', 'aria-label': 'attention matrix' }, matrix);
-      const step = cell < 12 ? 2 : 1, upright = layer.keys.every(t => t.length <= 2);
-      layer.keys.forEach((t, j) => { if (j % step === 0) make('text', upright ? { x: x0 + cell * (j + 0.5), y: y0 - 4, 'text-anchor': 'middle' } : { transform: `translate(${x0 + cell * (j + 0.75)} ${y0 - 4}) rotate(-90)` }, svg, t); });
+      const svg = make('svg', { width: x0 + cell * nk + 8, height: y0 + cell * nq + 8, role: 'img', 'aria-label': 'attention matrix', style: `font-size:${size}px` }, matrix);
+      const upright = layer.keys.every(t => t.length <= 2);
+      layer.keys.forEach((t, j) => make('text', upright ? { x: x0 + cell * (j + 0.5), y: y0 - 4, 'text-anchor': 'middle' } : { transform: `translate(${x0 + cell * (j + 0.75)} ${y0 - 4}) rotate(-90)` }, svg, t));
       layer.queries.forEach((t, i) => {
-        if (i % step === 0 || i === state.query) make('text', { x: x0 - 4, y: y0 + cell * (i + 0.8), 'text-anchor': 'end', class: i === state.query ? 'here' : '' }, svg, t);
+        make('text', { x: x0 - 4, y: y0 + cell * (i + 0.8), 'text-anchor': 'end', class: i === state.query ? 'here' : '' }, svg, t);
         for (let j = 0; j < nk; ++j) {
           const x = w[i * nk + j];
           if (x === 0 && state.query !== i) continue;
-          const c = ramp(x / 255), r = make('rect', { x: x0 + cell * j, y: y0 + cell * i, width: cell - 1, height: cell - 1, fill: `rgb(${c})` }, svg);
+          const c = shade(x / 255), r = make('rect', { x: x0 + cell * j, y: y0 + cell * i, width: cell - 1, height: cell - 1, fill: `rgb(${c})` }, svg);
           make('title', {}, r, layer.queries[i] + ' → ' + layer.keys[j] + ': ' + (x / 255).toFixed(2));
         }
       });
@@ -88,9 +97,10 @@
     }
     function drawArcs() {
       const layer = current(), w = weights(layer, state.head), nq = layer.queries.length, nk = layer.keys.length;
-      const line = 18, wide = 8 + 7.4 * Math.max(...layer.queries.map(t => t.length), 1), x1 = wide + 150;
+      const line = Math.max(8, Math.min(18, Math.floor(620 / Math.max(nq, nk)))), size = Math.min(12, line), letter = 0.62 * size;
+      const wide = 8 + letter * longest(layer.queries), x1 = wide + 150;
       arcs.replaceChildren();
-      const svg = make('svg', { width: x1 + 16 + 7.4 * Math.max(...layer.keys.map(t => t.length), 1), height: line * Math.max(nq, nk) + 8, role: 'img', 'aria-label': 'arcs from queries to keys' }, arcs);
+      const svg = make('svg', { width: x1 + 16 + letter * longest(layer.keys), height: line * Math.max(nq, nk) + 12, role: 'img', 'aria-label': 'arcs from queries to keys', style: `font-size:${size}px` }, arcs);
       for (let i = 0; i < nq; ++i) {
         for (let j = 0; j < nk; ++j) {
           const x = w[i * nk + j] / 255;
@@ -101,10 +111,10 @@
         }
       }
       layer.queries.forEach((t, i) => {
-        const at = make('text', { x: wide - 4, y: line * i + 16, 'text-anchor': 'end', class: i === state.query ? 'here' : '', style: 'cursor:pointer', 'data-query': i }, svg, t);
+        const at = make('text', { x: wide - 4, y: line * i + 12 + size / 3, 'text-anchor': 'end', class: i === state.query ? 'here' : '', style: 'cursor:pointer', 'data-query': i }, svg, t);
         at.addEventListener('mouseenter', () => { if (state.query !== i) { state.query = i; say(); drawArcs(); } });
       });
-      layer.keys.forEach((t, j) => make('text', { x: x1 + 6, y: line * j + 16 }, svg, t));
+      layer.keys.forEach((t, j) => make('text', { x: x1 + 6, y: line * j + 12 + size / 3 }, svg, t));
     }
     function draw() {
       const layers = maps.examples[state.example].layers;

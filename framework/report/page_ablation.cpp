@@ -51,27 +51,44 @@ HtmlTable level_table(const Json& results) {
                                   {"p (Holm)", Align::right},
                                   {"loss [95 %]", Align::right},
                                   {"prototype", Align::right},
-                                  {"parameters", Align::right},
-                                  {"d_model", Align::right},
-                                  {"d_head", Align::right},
-                                  {"rank", Align::right},
-                                  {"lr", Align::right},
                                   {"accuracy by seed"}});
+  bool tested = false;
   for (const Json& level : results.at("levels")) {
     const Json& difference = level.at("difference");
-    table.row(
-        {level_html(level), html_whole(level.at("n").get<std::int64_t>()),
-         interval_html(level.at("accuracy")), difference.is_null() ? "reference" : interval_html(difference),
-         difference.is_null() ? "" : html_p(number_at(difference, "adjusted_p")),
-         interval_html(level.at("loss")), html_number(number_at(level, "prototype")),
-         html_whole(level.at("parameters").get<std::int64_t>()),
-         html_whole(level.value("d_model", std::int64_t{0})),
-         html_whole(level.at("d_head").get<std::int64_t>()), level.value("low_rank", false) ? "low" : "–",
-         html_digits(number_at(level, "learning_rate")), seeds_of(results, level, "accuracy")});
+    if (!difference.is_null()) tested = tested || std::isfinite(number_at(difference, "adjusted_p"));
+    table.row({level_html(level), html_whole(level.at("n").get<std::int64_t>()),
+               interval_html(level.at("accuracy")),
+               difference.is_null() ? "reference" : interval_html(difference),
+               difference.is_null() ? "" : html_p(number_at(difference, "adjusted_p")),
+               interval_html(level.at("loss")), html_number(number_at(level, "prototype")),
+               seeds_of(results, level, "accuracy")});
   }
   table.note(
-      escaped(fmt::format("Held: {}. Intervals are 95 % t intervals over seeds; differences are paired "
-                          "by seed. Rank low: d_head < context.",
+      fmt::format("Intervals are 95 % t intervals over seeds; differences are paired by seed. {} Prototype: "
+                  "mean accuracy of a prototype in PyTorch with the task's own settings.",
+                  tested ? "p: exact sign-flip test, Holm's correction over the comparisons."
+                         : "An exact test of the differences (p) needs seven seeds."));
+  return table;
+}
+
+HtmlTable size_table(const Json& results) {
+  HtmlTable table("What each head count is made of", {{"heads", Align::right},
+                                                      {"parameters", Align::right},
+                                                      {"d_model", Align::right},
+                                                      {"d_head", Align::right},
+                                                      {"rank", Align::right},
+                                                      {"learning rate", Align::right},
+                                                      {"seconds a run", Align::right}});
+  for (const Json& level : results.at("levels")) {
+    table.row({level_html(level), html_whole(level.at("parameters").get<std::int64_t>()),
+               html_whole(level.value("d_model", std::int64_t{0})),
+               html_whole(level.at("d_head").get<std::int64_t>()),
+               level.value("low_rank", false) ? "low" : "–", html_digits(number_at(level, "learning_rate")),
+               html_digits(number_at(level, "seconds"))});
+  }
+  table.note(
+      escaped(fmt::format("Held as heads change: {}. Rank low: d_head < context, such heads cannot form "
+                          "every pattern.",
                           results.value("hold", "d_model"))));
   return table;
 }
@@ -149,15 +166,23 @@ Chart curve_chart(const Json& results) {
   return chart;
 }
 
-/// What a paper found, for the shape of the curve.
-std::string published_html(const Json& published) {
-  HtmlTable table("Beside the head counts of a translation model",
-                  {{"heads", Align::right}, {"BLEU", Align::right}, {"perplexity", Align::right}});
+/// What a paper found, for the shape of the curve, beside what was found here.
+std::string published_html(const Json& results) {
+  const Json& published = results["published"];
+  HtmlTable table("Beside the head counts of a translation model", {{"heads", Align::right},
+                                                                    {"BLEU", Align::right},
+                                                                    {"perplexity", Align::right},
+                                                                    {"accuracy here [95 %]", Align::right}});
   for (const Json& row : published.at("levels")) {
+    std::string ours = "–";
+    for (const Json& level : results.at("levels")) {
+      if (ours == "–" && level.at("heads") == row.at("heads")) ours = interval_html(level.at("accuracy"));
+    }
     table.row({html_whole(row.at("heads").get<std::int64_t>()), html_number(number_at(row, "bleu"), 1),
-               html_number(number_at(row, "perplexity"), 2)});
+               html_number(number_at(row, "perplexity"), 2), ours});
   }
-  table.note(escaped(text_at(published, "source") + ": d_model 512 held. Compare the shape alone."));
+  table.note(escaped(text_at(published, "source") + ": d_model 512 held. Compare the shape alone: the tasks "
+                                                    "and the measures are different."));
   return table.str();
 }
 
@@ -185,10 +210,12 @@ PageSections ablation_sections(const Json& results) {
   levels.picture("accuracy",
                  chart_svg(level_chart(results, "accuracy", "Accuracy by head count", "accuracy")));
   levels.add(level_table(results).str());
+  levels.add(size_table(results).str());
   sections.push_back(std::move(levels));
   PageSection became{.id = "became", .title = "What the heads became"};
   became.add(head_table(results).str());
-  if (const std::string jobs = text_at(results, "jobs"); !jobs.empty()) became.add(finding_html(jobs));
+  if (const std::string jobs = text_at(results, "jobs"); !jobs.empty())
+    became.add(fmt::format("<p>{}</p>\n", escaped(jobs)));
   sections.push_back(std::move(became));
   const Chart curves = curve_chart(results);
   if (!curves.series.empty()) {
@@ -201,7 +228,7 @@ PageSections ablation_sections(const Json& results) {
   }
   if (results.contains("published")) {
     PageSection section{.id = "published", .title = "A published head-count table"};
-    section.add(published_html(results["published"]));
+    section.add(published_html(results));
     sections.push_back(std::move(section));
   }
   if (results.contains("knockout") && !results["knockout"].is_null()) {

@@ -49,6 +49,19 @@ std::vector<std::uint8_t> bytes_of(const std::string& text) {
   return out;
 }
 
+/// Blanks and line ends can be seen.
+std::string token_html(const std::string& token) {
+  std::string shown;
+  for (const char c : token) {
+    if (c == ' ') {
+      shown += "␣";
+    } else {
+      shown += c;
+    }
+  }
+  return escaped(shown);
+}
+
 /// Of every head on one example, the key that each query looks at most: what the viewer shows, without it.
 std::string strongest_keys(const Json& example) {
   std::string out;
@@ -65,14 +78,14 @@ std::string strongest_keys(const Json& example) {
     HtmlTable table(fmt::format("{}: the strongest key, and its weight", text_at(layer, "layer")),
                     std::move(columns));
     for (std::size_t i = 0; i < queries.size(); ++i) {
-      std::vector<std::string> cells{fmt::format("{} {}", i, escaped(queries[i]))};
+      std::vector<std::string> cells{fmt::format("{} {}", i, token_html(queries[i]))};
       for (std::size_t h = 0; h < heads; ++h) {
         const auto row =
             weights.begin() + static_cast<std::ptrdiff_t>((h * queries.size() + i) * keys.size());
         const auto best = std::max_element(row, row + static_cast<std::ptrdiff_t>(keys.size()));
         cells.push_back(*best == 0 ? "–"
                                    : fmt::format("{} {} {:.2f}", best - row,
-                                                 escaped(keys[static_cast<std::size_t>(best - row)]),
+                                                 token_html(keys[static_cast<std::size_t>(best - row)]),
                                                  *best / 255.0));
       }
       table.row(std::move(cells));

@@ -100,6 +100,62 @@ HtmlTable score_table(const Json& heads) {
   return table;
 }
 
+/// Ranks of what a head computes from its weights alone; empty where no layer shows them.
+std::string weight_table(const Json& heads) {
+  HtmlTable table("What the weights say", {{"head"},
+                                           {"W_QK stable rank", Align::right},
+                                           {"effective", Align::right},
+                                           {"W_OV stable rank", Align::right},
+                                           {"effective", Align::right},
+                                           {"copying", Align::right},
+                                           {"low rank"}});
+  for (const Json& head : heads) {
+    const Json& weights = head.value("weights", Json());
+    if (!weights.is_object()) continue;
+    table.row({escaped(text_at(head, "head")), html_number(number_at(weights, "qk_stable_rank"), 2),
+               html_number(number_at(weights, "qk_effective_rank"), 2),
+               html_number(number_at(weights, "ov_stable_rank"), 2),
+               html_number(number_at(weights, "ov_effective_rank"), 2),
+               html_number(number_at(weights, "copying"), 2), head.value("low_rank", false) ? "yes" : "no"});
+  }
+  table.note(
+      "Stable rank: ‖W‖²_F / ‖W‖²₂; effective: exp of the entropy of the squared singular values. Copying: "
+      "from -1 to 1, by the eigenvalues of the map from tokens to answers. Low rank: d_head < context.");
+  return table.empty() ? "" : html_details("What the weights say", table.str());
+}
+
+/// Pairs of heads by what the later one reads of what the earlier one writes, the strongest first.
+std::string composition_table(const Json& inspect) {
+  constexpr std::size_t most = 12;
+  struct Pair {
+    std::string from, to, way;
+    double above = 0, chance = 0;
+  };
+  std::vector<Pair> pairs;
+  for (const Json& pair : inspect.value("compositions", Json::array())) {
+    for (const char* way : {"query", "key", "value"}) {
+      const Json& share = pair.value(way, Json());
+      if (!share.is_object()) continue;
+      pairs.push_back({text_at(pair, "from"), text_at(pair, "to"), way, number_at(share, "above_random"),
+                       number_at(share, "chance")});
+    }
+  }
+  if (pairs.empty()) return "";
+  std::stable_sort(pairs.begin(), pairs.end(),
+                   [](const Pair& a, const Pair& b) { return a.above > b.above; });
+  HtmlTable table(
+      "Which heads read what others write",
+      {{"reader"}, {"writer"}, {"as"}, {"above random", Align::right}, {"chance: up to", Align::right}});
+  for (std::size_t i = 0; i < std::min(most, pairs.size()); ++i) {
+    table.row({escaped(pairs[i].to), escaped(pairs[i].from), pairs[i].way, html_number(pairs[i].above),
+               html_number(pairs[i].chance)});
+  }
+  table.note(fmt::format(
+      "The strongest of {} composition scores, less those of random matrices; inspect.json has all.",
+      grouped(std::ssize(pairs))));
+  return html_details("Which heads read what others write", table.str());
+}
+
 /// Mass of each head on each target that the task names.
 void target_matrix(const Json& heads, PageSection& section) {
   MatrixPicture matrix{.title = "Attention mass on what the task asks for"};
@@ -160,6 +216,7 @@ PageSections inspect_sections(const Json& inspect) {
   target_matrix(heads, section);
   section.add(head_table(heads).str());
   if (roles) section.add(html_details("Scores beside their nulls", score_table(heads).str()));
+  section.add(weight_table(heads) + composition_table(inspect));
   if (inspect.contains("over_seeds") && inspect["over_seeds"].is_object()) {
     section.add(seeds_html(inspect["over_seeds"]));
   }

@@ -49,7 +49,5 @@ void add_matrix(PageSection& section, std::string name, const MatrixPicture& mat
                 const std::string& caption, const std::string& first = "head");
 /// {"mean", "ci95": [low, high]} → "0.752 [0.592, 0.912]".
 std::string interval_html(const nlohmann::json& summary, int decimals = 3);
-/// A paragraph that holds the main finding.
-std::string finding_html(const std::string& text);
 
 }  // namespace headlab

@@ -37,16 +37,22 @@ PageSections training_sections(const Json& config, const std::vector<Json>& metr
   PageSection section{.id = "training", .title = "Training"};
   const Json& needs = config.at("needs");
   HtmlTable facts("The run", {{"what"}, {"value"}});
-  for (const char* key : {"task", "seed", "steps", "batch", "learning_rate"}) {
-    if (!config.contains(key)) continue;
-    const Json& value = config[key];
-    facts.row({escaped(key), value.is_string() ? escaped(value.get<std::string>()) : escaped(value.dump())});
-  }
-  for (const char* key : {"layers", "heads", "d_model", "head_size", "context", "mlp", "positions"}) {
-    if (!needs.contains(key)) continue;
-    const Json& value = needs[key];
-    facts.row({escaped(key), value.is_string() ? escaped(value.get<std::string>()) : escaped(value.dump())});
-  }
+  const auto add = [&](const Json& from, std::initializer_list<const char*> keys) {
+    for (const char* key : keys) {
+      if (!from.contains(key)) continue;
+      const Json& value = from[key];
+      const std::string name = std::string(key) == "head_size" ? "d_head" : key;
+      std::string text = value.is_string()            ? escaped(value.get<std::string>())
+                         : value.is_number_unsigned() ? html_whole(value.get<std::int64_t>())
+                         : value.is_number()          ? html_digits(value.get<double>())
+                                                      : escaped(value.dump());
+      if (name == "d_head" && value == 0) text = "d_model / heads";
+      facts.row({escaped(name), text});
+    }
+  };
+  add(config, {"task", "seed"});
+  add(config.value("recipe", Json::object()), {"steps", "batch", "learning_rate", "schedule"});
+  add(needs, {"architecture", "layers", "heads", "d_model", "head_size", "context", "mlp", "positions"});
   std::vector<ChartPoint> loss, validation, accuracy;
   for (const Json& line : metrics) {
     const double step = number_at(line, "step");

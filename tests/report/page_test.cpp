@@ -1,16 +1,12 @@
 #include "framework/report/page.h"
 
-#include <algorithm>
 #include <filesystem>
-#include <limits>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "framework/files/atomic_file.h"
 #include "framework/files/json_file.h"
-#include "framework/report/chart.h"
-#include "framework/report/html.h"
 #include "framework/report/made_by.h"
 #include "tests/support/errors.h"
 #include "tests/support/temporary_folder.h"
@@ -46,52 +42,22 @@ Json sweep() {
           {"knockout", nullptr}};
 }
 
-TEST(Html, TextCannotBecomeMarkup) {
-  EXPECT_EQ(escaped("<a href=\"x\">'&'</a>\n"), "&lt;a href=&quot;x&quot;&gt;&#39;&amp;&#39;&lt;/a&gt;↵");
-}
-
-TEST(Html, ANumberKeepsItsExactValue) {
-  EXPECT_EQ(html_number(0.20705, 3), R"(<data value="0.20705">0.207</data>)");
-  EXPECT_EQ(html_number(std::numeric_limits<double>::quiet_NaN()), "–");
-  EXPECT_EQ(html_p(0.00012), R"(<data value="0.00012">&lt; 0.001</data>)");
-  EXPECT_EQ(html_digits(0.00012345), R"(<data value="0.00012345">0.000123</data>)");
-}
-
-TEST(Html, ARowHasACellForEachColumn) {
-  HtmlTable table("t", {{"a"}, {"b"}});
-  EXPECT_EQ(error_of([&] { table.row({"1"}); }), "html table: a row has 1 cells for 2 columns");
-}
-
-TEST(Chart, LeavesAGapWhereANumberIsMissing) {
-  const double none = std::numeric_limits<double>::quiet_NaN();
-  const std::string svg =
-      chart_svg({.title = "t", .series = {{.line = {{1, 1}, {2, none}, {3, 2}, {4, 1}}}}});
-  const std::size_t path = svg.find("<path");
-  ASSERT_NE(path, std::string::npos);
-  const std::string drawn = svg.substr(path, svg.find("/>", path) - path);
-  EXPECT_EQ(std::count(drawn.begin(), drawn.end(), 'M'), 2);
-  EXPECT_EQ(svg.find("nan"), std::string::npos);
-}
-
-TEST(Chart, RefusesWhatItCannotDraw) {
-  EXPECT_EQ(error_of([] {
-              chart_svg({.log_x = true, .series = {{.line = {{0, 1}}}}});
-            }),
-            "chart: x is 0 on a logarithmic axis");
-  EXPECT_EQ(error_of([] {
-              chart_svg({.series = {{.line = {{0, 1}}, .low = {1, 2}, .high = {1, 2}}}});
-            }),
-            "chart: a band has 2 and 2 ends for 1 points");
-}
-
-TEST(Matrix, ShowsEveryValueAndLeavesOutWhatIsNone) {
-  const double none = std::numeric_limits<double>::quiet_NaN();
-  const std::string svg =
-      matrix_svg({.title = "t", .rows = {"r"}, .columns = {"a", "b"}, .values = {0.25, none}});
-  EXPECT_NE(svg.find("r · a: 0.250"), std::string::npos);
-  EXPECT_EQ(svg.find("r · b"), std::string::npos);
-  EXPECT_EQ(error_of([] { matrix_svg({.rows = {"r"}, .columns = {"a"}, .values = {}}); }),
-            "matrix: 0 values for 1 rows and 1 columns");
+Json smaller() {
+  return {{"keep", 0.5},
+          {"lambda", nullptr},
+          {"finding", "2 of 4 heads keep 50 % of the accuracy."},
+          {"heads", {{"before", 4}, {"after", 2}}},
+          {"gates", {{"0.10", 1.0}, {"0.2", 0.0}, {"1.0", 0.75}, {"1.1", 0.0}}},
+          {"importance", nullptr},
+          {"parameters", {{"before", 36352.0}, {"after", 18176.0}}},
+          {"accuracy", {{"before", 1.0}, {"after", 0.5}}},
+          {"loss", {{"before", 0.125}, {"after", 0.375}}},
+          {"loss_added", 0.25},
+          {"interval", 0.0625},
+          {"seconds", {{"before", 0.5}, {"after", 0.25}}},
+          {"times_as_fast", 2.0},
+          {"accuracy_at_random", {{"n", 20}, {"mean", 0.3125}, {"best", 0.4375}}},
+          {"file", "run/<pruned>.safetensors"}};
 }
 
 TEST(Page, ShowsWhatTheFilesOfASweepSay) {
@@ -138,21 +104,7 @@ TEST(Page, GrowsWithEachResult) {
 
 TEST(Page, ShowsASmallerModel) {
   const TemporaryFolder folder;
-  const Json prune = {{"keep", 0.5},
-                      {"lambda", nullptr},
-                      {"finding", "2 of 4 heads keep 50 % of the accuracy."},
-                      {"heads", {{"before", 4}, {"after", 2}}},
-                      {"gates", {{"0.10", 1.0}, {"0.2", 0.0}, {"1.0", 0.75}, {"1.1", 0.0}}},
-                      {"importance", nullptr},
-                      {"parameters", {{"before", 36352.0}, {"after", 18176.0}}},
-                      {"accuracy", {{"before", 1.0}, {"after", 0.5}}},
-                      {"loss", {{"before", 0.125}, {"after", 0.375}}},
-                      {"loss_added", 0.25},
-                      {"interval", 0.0625},
-                      {"seconds", {{"before", 0.5}, {"after", 0.25}}},
-                      {"times_as_fast", 2.0},
-                      {"accuracy_at_random", {{"n", 20}, {"mean", 0.3125}, {"best", 0.4375}}},
-                      {"file", "run/<pruned>.safetensors"}};
+  const Json prune = smaller();
   save_result(folder.path(), "prune.json", prune, {"headlab prune run --keep 0.5", "1.2.3"});
   const std::string page = read_file(write_page(folder.path())[0]);
   for (const char* text : {"id=\"prune\"", "2 of 4 heads keep 50 % of the accuracy.",
@@ -166,6 +118,19 @@ TEST(Page, ShowsASmallerModel) {
   odd["gates"] = {{"first", 1.0}};
   write_json(folder.path() / "prune.json", odd);
   EXPECT_EQ(error_of([&] { write_page(folder.path()); }), "prune.json: 'first' is not the name of a head");
+}
+
+TEST(Page, NamesACommandOnceForAllItsFiles) {
+  const TemporaryFolder folder;
+  const MadeBy by{"headlab train offsets", "1.2.3"};
+  save_result(folder.path(), "train.json", {{"finding", "After 3 steps <nothing>."}}, by);
+  save_result(folder.path(), "attention.json", {{"examples", Json::array()}}, by);
+  save_result(folder.path(), "prune.json", smaller(), {"headlab prune run --keep 0.5", "1.2.3"});
+  const std::string page = read_file(write_page(folder.path())[0]);
+  EXPECT_NE(page.find("<p>Training, Attention: <code>headlab train offsets</code> (version 1.2.3)</p>"),
+            std::string::npos);
+  EXPECT_NE(page.find("<p>Pruning: <code>headlab prune run"), std::string::npos);
+  EXPECT_LT(page.find("<p>After 3 steps &lt;nothing&gt;.</p>"), page.find("<p>2 of 4 heads keep"));
 }
 
 // A token may hold what would end a script.
