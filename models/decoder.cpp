@@ -1,5 +1,7 @@
 #include "models/decoder.h"
 
+#include "framework/ops/shaping.h"
+
 namespace headlab {
 
 namespace {
@@ -82,12 +84,14 @@ std::int64_t Decoder::stage_of(const HeadLayer& layer) {
 
 Staged::State Decoder::begin(const Batch& batch) { return {embed(batch.inputs)}; }
 
-Staged::State Decoder::run_stage(std::int64_t stage, const Batch& batch, State state) {
+// In the last layer positions that are not read out are keys and values alone.
+Staged::State Decoder::run_stage(std::int64_t stage, const Batch& batch, State state, std::int64_t first) {
   TransformerBlock& block = blocks[static_cast<std::size_t>(stage / 2)];
   const Tensor x = state.back();
   if (stage % 2 == 0) {
-    const Tensor z = block.attend(x, mask_of(batch.valid));
-    return {z, x};
+    const std::int64_t from = stage + 2 == stages() ? first : 0;
+    const Tensor z = block.attend(x, mask_of(batch.valid), from);
+    return {z, from > 0 ? slice(x, 1, from, x.dim(1)) : x};
   }
   return {block.feed(block.after_attention(x, state.front()))};
 }

@@ -27,7 +27,7 @@ class Decoder : public Model, public Staged {
   std::int64_t stages() const override { return 2 * needs().layers; }
   std::int64_t stage_of(const HeadLayer& layer) override;
   State begin(const Batch& batch) override;
-  State run_stage(std::int64_t stage, const Batch& batch, State state) override;
+  State run_stage(std::int64_t stage, const Batch& batch, State state, std::int64_t first) override;
   Tensor read_out(const Tensor& x) override;
 
   Child<InputEmbedding> embed;

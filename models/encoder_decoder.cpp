@@ -78,8 +78,8 @@ Staged::State EncoderDecoder::begin(const Batch& batch) {
   return {source(std::span(batch.inputs.data(), 1))};
 }
 
-// In the encoder {contexts, x} and {x}; in the decoder {memory, contexts, y} and {memory, y}.
-Staged::State EncoderDecoder::run_stage(std::int64_t stage, const Batch& batch, State state) {
+// All positions stay: scored ones begin with the first. In the encoder {contexts, x} and {x}; in the decoder {memory, contexts, y} and {memory, y}.
+Staged::State EncoderDecoder::run_stage(std::int64_t stage, const Batch& batch, State state, std::int64_t) {
   const std::int64_t encoding = 2 * needs().layers;
   const Tensor x = state.back();
   if (stage < encoding) {

@@ -23,7 +23,7 @@ class EncoderDecoder : public Model, public Staged {
   std::int64_t stages() const override { return 5 * needs().layers; }
   std::int64_t stage_of(const HeadLayer& layer) override;
   State begin(const Batch& batch) override;
-  State run_stage(std::int64_t stage, const Batch& batch, State state) override;
+  State run_stage(std::int64_t stage, const Batch& batch, State state, std::int64_t first) override;
   Tensor read_out(const Tensor& x) override { return readout(x, target->last_table().weight); }
 
   Child<InputEmbedding> source;

@@ -59,7 +59,9 @@ CommandLine declare(Options& o) {
       .whole("--orders", o.orders, {2, 100'000}, "random orders for --shapley with more than 12 heads", "16")
       .whole("--sequences", o.sequences, {2, 1'000'000'000}, "held-out sequences to use",
              "half of them, fewer for a large model")
-      .flag("--check", o.check, "also run one whole pass for every head, and compare bits and time");
+      .flag("--check", o.check,
+            "also run one whole pass for every knock-out, and compare bits and time; for single heads "
+            "and --shapley");
   o.common.add_threads(line);
   o.page.add(line);
   o.common.add_json(line);
@@ -95,7 +97,9 @@ void check_question(const Options& o) {
   if (asked.size() > 1) {
     throw UsageError(fmt::format("{} and {}: one question at a time", asked[0], asked[1]));
   }
-  if (o.check && !asked.empty()) throw UsageError("--check: goes with single heads, not with " + asked[0]);
+  if (o.check && !asked.empty() && !o.shapley) {
+    throw UsageError("--check: goes with single heads or --shapley, not with " + asked[0]);
+  }
   if (o.orders && !o.shapley) throw UsageError("--orders: goes with --shapley");
 }
 
@@ -146,24 +150,32 @@ double seconds_of(const F& f) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-/// The same matrix in one whole pass a head. Times are the best of three.
-ReuseCheck checked(const LoadedRun& run, const KnockoutOptions& options, const KnockoutMatrix& found) {
-  ReuseCheck check{.seconds = 1e9, .whole_seconds = 1e9};
+bool same_bits(const KnockoutMatrix& a, const KnockoutMatrix& b) {
+  return std::equal(a.heads.begin(), a.heads.end(), b.heads.begin(), b.heads.end(),
+                    [](const KnockoutLoss& x, const KnockoutLoss& y) {
+                      return x.loss == y.loss && x.interval == y.interval && x.readouts == y.readouts;
+                    });
+}
+
+bool same_bits(const Shapley& a, const Shapley& b) {
+  return std::equal(a.shares.begin(), a.shares.end(), b.shares.begin(), b.shares.end(),
+                    [](const Shapley::Share& x, const Shapley::Share& y) {
+                      return x.loss == y.loss && x.accuracy == y.accuracy;
+                    });
+}
+
+/// What `find` finds with these options, once more and in one whole pass a set; times are the best of three.
+template <class F>
+ReuseCheck checked(const KnockoutOptions& options, const F& find) {
+  ReuseCheck check{.seconds = 1e9, .whole_seconds = 1e9, .same_bits = true};
   KnockoutOptions whole = options;
   whole.reuse = false;
-  KnockoutMatrix matrix;
-  const auto time = [&](const KnockoutOptions& how) {
-    return seconds_of([&] { matrix = knockout_matrix(*run.model, *run.task, run.config.seed, how); });
-  };
+  auto shared_result = find(options);
+  auto whole_result = shared_result;
   for (int i = 0; i < 3; ++i) {
-    check.seconds = std::min(check.seconds, time(options));
-    check.whole_seconds = std::min(check.whole_seconds, time(whole));
-  }
-  check.same_bits = true;
-  for (std::size_t h = 0; h < found.heads.size(); ++h) {
-    check.same_bits = check.same_bits && matrix.heads[h].loss == found.heads[h].loss &&
-                      matrix.heads[h].interval == found.heads[h].interval &&
-                      matrix.heads[h].readouts == found.heads[h].readouts;
+    check.seconds = std::min(check.seconds, seconds_of([&] { shared_result = find(options); }));
+    check.whole_seconds = std::min(check.whole_seconds, seconds_of([&] { whole_result = find(whole); }));
+    check.same_bits = check.same_bits && same_bits(shared_result, whole_result);
   }
   return check;
 }
@@ -280,11 +292,15 @@ int knockout_command(const Session& session) {
     const double sets = exact ? static_cast<double>(std::uint64_t{1} << heads.size())
                               : count * static_cast<double>(o.orders.value_or(16));
     with_sequences(sets);
-    const Shapley values = shapley(model, task, seed, o.orders.value_or(16), options);
+    const auto find = [&](const KnockoutOptions& how) {
+      return shapley(model, task, seed, o.orders.value_or(16), how);
+    };
+    const Shapley values = find(options);
+    const auto check = o.check ? std::optional(checked(options, find)) : std::nullopt;
     const Answers intact = answers_without(model, task, seed, {}, options);
     nlohmann::json json = knockout_json(asked, intact);
-    json["shapley"] = shapley_json(values);
-    return show("knockout-shapley.json", json, shapley_text(values, intact, asked));
+    json["shapley"] = shapley_json(values, check);
+    return show("knockout-shapley.json", json, shapley_text(values, check, intact, asked));
   }
   with_sequences(o.cumulative ? 2 * count : count + 4);
   SingleHeads found;
@@ -300,7 +316,10 @@ int knockout_command(const Session& session) {
     json["steps"] = cumulative_json(steps, order, asked);
     return show("knockout-cumulative.json", json, cumulative_text(steps, order, asked));
   }
-  if (o.check) found.check = checked(run, options, found.matrix);
+  if (o.check) {
+    found.check =
+        checked(options, [&](const KnockoutOptions& how) { return knockout_matrix(model, task, seed, how); });
+  }
   found.importance = importance();
   return show("knockout.json", singles_json(found, asked),
               knockout_header(asked, found.matrix.intact) + singles_text(found, asked));

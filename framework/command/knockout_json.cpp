@@ -24,8 +24,14 @@ std::string one_line(std::string text) {
   return text;
 }
 
-Json runs_json(const KnockoutRuns& runs) {
-  return {{"staged", runs.staged}, {"stages_run", runs.run}, {"stages_of_whole_passes", runs.whole}};
+Json runs_json(const KnockoutRuns& runs, const std::optional<ReuseCheck>& check) {
+  Json json{{"staged", runs.staged}, {"stages_run", runs.run}, {"stages_of_whole_passes", runs.whole}};
+  if (check) {
+    json["seconds"] = check->seconds;
+    json["seconds_of_whole_passes"] = check->whole_seconds;
+    json["same_bits"] = check->same_bits;
+  }
+  return json;
 }
 
 }  // namespace
@@ -74,12 +80,7 @@ Json singles_json(const SingleHeads& found, const KnockoutAsked& asked) {
   json["finding"] = one_line(verdict(found.matrix));
   json["spearman"] = or_null(spearman(values, added));
   json["kendall"] = or_null(kendall(values, added));
-  json["reuse"] = runs_json(found.matrix.runs);
-  if (found.check) {
-    json["reuse"]["seconds"] = found.check->seconds;
-    json["reuse"]["seconds_of_whole_passes"] = found.check->whole_seconds;
-    json["reuse"]["same_bits"] = found.check->same_bits;
-  }
+  json["reuse"] = runs_json(found.matrix.runs, found.check);
   return json;
 }
 
@@ -130,7 +131,7 @@ Json kept_json(const std::vector<KeptHead>& kept, const KnockoutAsked& asked) {
   return list;
 }
 
-Json shapley_json(const Shapley& shapley) {
+Json shapley_json(const Shapley& shapley, const std::optional<ReuseCheck>& check) {
   Json shares = Json::array();
   for (const Shapley::Share& share : shapley.shares) {
     shares.push_back({{"head", share.head.str()},
@@ -139,9 +140,13 @@ Json shapley_json(const Shapley& shapley) {
                       {"accuracy_error", share.accuracy_error},
                       {"loss_error", share.loss_error}});
   }
-  return {{"exact", shapley.exact},          {"orders", shapley.orders}, {"evaluations", shapley.evaluations},
-          {"accuracy", shapley.accuracy},    {"loss", shapley.loss},     {"heads", shares},
-          {"reuse", runs_json(shapley.runs)}};
+  return {{"exact", shapley.exact},
+          {"orders", shapley.orders},
+          {"evaluations", shapley.evaluations},
+          {"accuracy", shapley.accuracy},
+          {"loss", shapley.loss},
+          {"heads", shares},
+          {"reuse", runs_json(shapley.runs, check)}};
 }
 
 }  // namespace headlab

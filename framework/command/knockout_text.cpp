@@ -130,8 +130,6 @@ std::string verdict(const KnockoutMatrix& matrix) {
   return text + "This speaks of this model, not of other seeds.\n";
 }
 
-namespace {}  // namespace
-
 std::string knockout_header(const KnockoutAsked& asked, const Answers& intact) {
   const RunConfig& config = asked.run.config;
   std::string text = asked.chosen.note.empty() ? "" : asked.chosen.note + "\n";
@@ -293,7 +291,8 @@ std::string kept_text(const std::vector<KeptHead>& kept, const Answers& intact, 
              free, kept.size());
 }
 
-std::string shapley_text(const Shapley& shapley, const Answers& intact, const KnockoutAsked& asked) {
+std::string shapley_text(const Shapley& shapley, const std::optional<ReuseCheck>& check,
+                         const Answers& intact, const KnockoutAsked& asked) {
   Table table({{"head"}, {"share of accuracy", Align::right}, {"share of loss", Align::right}});
   double best = 0;
   HeadId best_head;
@@ -319,7 +318,7 @@ std::string shapley_text(const Shapley& shapley, const Answers& intact, const Kn
          fmt::format("\nOf the {} nats that all heads together save, head {} saves {} ({}).\n",
                      fixed(shapley.loss, 4), best_head.str(), fixed(best, 4),
                      percent(shapley.loss > 0 ? best / shapley.loss : 0, 0)) +
-         reuse_text(shapley.runs, {});
+         reuse_text(shapley.runs, check);
 }
 
 }  // namespace headlab

@@ -49,7 +49,8 @@ std::string cumulative_text(const std::vector<Answers>& steps, const HeadList& o
                             const KnockoutAsked& asked);
 std::string curve_text(const PruneCurve& curve, const Answers& intact, const KnockoutAsked& asked);
 std::string kept_text(const std::vector<KeptHead>& kept, const Answers& intact, const KnockoutAsked& asked);
-std::string shapley_text(const Shapley& shapley, const Answers& intact, const KnockoutAsked& asked);
+std::string shapley_text(const Shapley& shapley, const std::optional<ReuseCheck>& check,
+                         const Answers& intact, const KnockoutAsked& asked);
 
 nlohmann::json knockout_json(const KnockoutAsked& asked, const Answers& intact);
 nlohmann::json loss_json(const KnockoutLoss& loss, const KnockoutAsked& asked);
@@ -59,6 +60,6 @@ nlohmann::json cumulative_json(const std::vector<Answers>& steps, const HeadList
                                const KnockoutAsked& asked);
 nlohmann::json curve_json(const PruneCurve& curve);
 nlohmann::json kept_json(const std::vector<KeptHead>& kept, const KnockoutAsked& asked);
-nlohmann::json shapley_json(const Shapley& shapley);
+nlohmann::json shapley_json(const Shapley& shapley, const std::optional<ReuseCheck>& check);
 
 }  // namespace headlab

@@ -63,6 +63,8 @@ class Intervention {
   bool changes_patterns() const { return how_ == How::uniform; }
   /// Whether whole patterns are held, whose memory grows with the square of the context.
   bool holds_patterns() const { return how_ == How::uniform || how_ == How::frozen; }
+  /// Whether a position can be changed without what is at others in the intact run.
+  bool by_position() const { return path_ == Path::all && (how_ == How::zero || how_ == How::mean); }
   /// Whether one pass is enough.
   bool one_pass() const { return path_ == Path::all || path_ == Path::residual; }
 

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <optional>
 
 #include "framework/core/check.h"
+#include "framework/core/parallel.h"
 #include "framework/train/staged.h"
 
 namespace headlab {
@@ -22,10 +24,14 @@ Array rows_of(const Array& x, const std::vector<std::int64_t>& rows) {
   Array chosen(x.shape().with(0, std::ssize(rows)), x.dtype());
   if (x.dim(0) == 0) return chosen;
   const auto bytes = static_cast<std::size_t>(x.bytes() / x.dim(0));
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    std::memcpy(static_cast<char*>(chosen.raw()) + i * bytes,
-                static_cast<const char*>(x.raw()) + static_cast<std::size_t>(rows[i]) * bytes, bytes);
-  }
+  parallel_for(std::ssize(rows), 16, {.bytes = 2 * static_cast<double>(bytes)},
+               [&](std::int64_t begin, std::int64_t end) {
+                 for (std::int64_t i = begin; i < end; ++i) {
+                   const auto from = static_cast<std::size_t>(rows[static_cast<std::size_t>(i)]);
+                   std::memcpy(static_cast<char*>(chosen.raw()) + static_cast<std::size_t>(i) * bytes,
+                               static_cast<const char*>(x.raw()) + from * bytes, bytes);
+                 }
+               });
   return chosen;
 }
 
@@ -64,6 +70,12 @@ class Walk {
     result_ = &result;
     inputs_.clear();
     scored_ = batch.probes.empty() ? scored_rows(batch) : all_rows(batch);
+    first_ = 0;
+    if (intervention_.by_position() && !scored_.empty()) {
+      const std::int64_t length = batch.targets.dim(1);
+      first_ = length;
+      for (const std::int64_t row : scored_) first_ = std::min(first_, row % length);
+    }
     Prefix all;
     for (std::size_t i = 0; i < masks_.size(); ++i) all.sets.push_back(i);
     go(0, staged_.begin(batch), {all});
@@ -77,7 +89,7 @@ class Walk {
     const std::int64_t length = std::max<std::int64_t>({needs.context, needs.source_context, 1});
     const std::int64_t examples = std::max<std::int64_t>(batch_->size(), 1);
     std::int64_t most =
-        (std::int64_t{1} << 19) / (examples * length * std::max<std::int64_t>(needs.d_model, 1));
+        (std::int64_t{1} << 18) / (examples * length * std::max<std::int64_t>(needs.d_model, 1));
     if (intervention_.holds_patterns()) {
       most = std::min(most, (std::int64_t{1} << 22) / (examples * widest_ * length * length));
     }
@@ -97,74 +109,94 @@ class Walk {
     Prefix prefix;
   };
 
-  std::vector<Child> children(std::optional<std::size_t> layer, std::vector<Prefix> parents) const {
-    std::vector<Child> result;
+  void split(std::optional<std::size_t> layer, std::vector<Prefix> parents, std::vector<Child>& stay,
+             std::vector<Child>& fresh) const {
     for (std::size_t p = 0; p < parents.size(); ++p) {
       if (!layer) {
-        result.push_back({p, nullptr, std::move(parents[p])});
+        stay.push_back({p, nullptr, std::move(parents[p])});
         continue;
       }
-      std::map<LayerMask, Prefix> split;
-      for (const std::size_t set : parents[p].sets) split[masks_[set][*layer]].sets.push_back(set);
-      for (auto& entry : split) {
-        const LayerMask* mask = &masks_[entry.second.sets.front()][*layer];
-        result.push_back({p, mask, std::move(entry.second)});
+      std::map<LayerMask, Prefix> parts;
+      for (const std::size_t set : parents[p].sets) parts[masks_[set][*layer]].sets.push_back(set);
+      for (auto part = parts.begin(); part != parts.end(); ++part) {
+        const LayerMask* mask = &masks_[part->second.sets.front()][*layer];
+        (part == parts.begin() ? stay : fresh).push_back({p, mask, std::move(part->second)});
       }
     }
-    return result;
   }
 
-  // The copies that children [from, to) start from.
-  Staged::State gathered(const Staged::State& state, const std::vector<Child>& all, std::size_t from,
-                         std::size_t to) const {
+  static std::vector<Prefix> prefixes_of(std::vector<Child> group) {
+    std::vector<Prefix> prefixes;
+    for (Child& child : group) prefixes.push_back(std::move(child.prefix));
+    return prefixes;
+  }
+
+  // The copies that the group starts from.
+  Staged::State gathered(const Staged::State& state, const std::vector<Child>& group) const {
     const std::int64_t examples = batch_->size();
     std::vector<std::int64_t> rows;
-    for (std::size_t i = from; i < to; ++i) {
+    for (const Child& child : group) {
       for (std::int64_t b = 0; b < examples; ++b)
-        rows.push_back(static_cast<std::int64_t>(all[i].parent) * examples + b);
+        rows.push_back(static_cast<std::int64_t>(child.parent) * examples + b);
     }
-    bool same = std::ssize(rows) == state.back().dim(0);
-    for (std::size_t i = 0; same && i < rows.size(); ++i) same = rows[i] == static_cast<std::int64_t>(i);
-    if (same) return state;
     Staged::State chosen;
     for (const Tensor& tensor : state) chosen.emplace_back(rows_of(tensor.value(), rows));
     return chosen;
   }
 
+  // Every prefix splits into what its sets do with the stage's layer. One part of each goes on with the state
+  // as it is; what is new starts from copies of rows, goes ahead by itself and is done with before the rest
+  // goes on. That way rows are copied once for a knock-out and not at every layer above it.
   void go(std::int64_t stage, Staged::State state, std::vector<Prefix> prefixes) {
-    if (stage == staged_.stages()) return finish(state.back().value(), prefixes);
-    const std::optional<std::size_t> layer = changed_at_[static_cast<std::size_t>(stage)];
-    std::vector<Child> all = children(layer, std::move(prefixes));
-    const std::size_t most = most_copies();
-    for (std::size_t from = 0; from < all.size(); from += most) {
-      const std::size_t to = std::min(from + most, all.size());
-      Staged::State part = gathered(state, all, from, to);
-      if (to == all.size()) state.clear();
-      std::vector<const LayerMask*> masks;
-      std::vector<Prefix> next;
-      for (std::size_t i = from; i < to; ++i) {
-        masks.push_back(all[i].mask);
-        next.push_back(std::move(all[i].prefix));
+    for (; stage < staged_.stages(); ++stage) {
+      const std::optional<std::size_t> layer = changed_at_[static_cast<std::size_t>(stage)];
+      std::vector<Child> stay, fresh;
+      split(layer, std::move(prefixes), stay, fresh);
+      // Where most is new, one group is better than two small ones.
+      if (fresh.size() >= stay.size() && stay.size() + fresh.size() <= most_copies()) {
+        std::move(fresh.begin(), fresh.end(), std::back_inserter(stay));
+        fresh.clear();
+        state = gathered(state, stay);
       }
-      if (layer) intervention_.set(*layer, masks);
-      part = staged_.run_stage(stage, inputs(to - from), std::move(part));
-      intervention_.clear();
-      result_->run += static_cast<std::int64_t>(to - from);
-      go(stage + 1, std::move(part), std::move(next));
+      for (std::size_t from = 0; from < fresh.size(); from += most_copies()) {
+        const auto first = fresh.begin() + static_cast<std::ptrdiff_t>(from);
+        const std::size_t size = std::min(most_copies(), fresh.size() - from);
+        std::vector<Child> group(std::make_move_iterator(first),
+                                 std::make_move_iterator(first + static_cast<std::ptrdiff_t>(size)));
+        Staged::State own = run(stage, layer, group, gathered(state, group));
+        go(stage + 1, std::move(own), prefixes_of(std::move(group)));
+      }
+      state = run(stage, layer, stay, std::move(state));
+      prefixes = prefixes_of(std::move(stay));
     }
+    finish(state.back().value(), prefixes);
+  }
+
+  Staged::State run(std::int64_t stage, std::optional<std::size_t> layer, const std::vector<Child>& group,
+                    Staged::State state) {
+    if (layer) {
+      std::vector<const LayerMask*> masks;
+      for (const Child& child : group) masks.push_back(child.mask);
+      intervention_.set(*layer, masks);
+    }
+    state = staged_.run_stage(stage, inputs(group.size()), std::move(state), first_);
+    intervention_.clear();
+    result_->run += std::ssize(group);
+    return state;
   }
 
   // Positions without a question are not read out; probes may ask anywhere.
   void finish(const Array& x, const std::vector<Prefix>& prefixes) {
-    const std::int64_t length = x.dim(1);
+    const std::int64_t length = batch_->targets.dim(1);
+    const std::int64_t left_out = length - x.dim(1);
     const std::int64_t width = x.dim(2);
     const auto questions = std::ssize(scored_);
     std::vector<std::int64_t> rows;
     for (std::size_t copy = 0; copy < prefixes.size(); ++copy) {
-      for (const std::int64_t row : scored_)
-        rows.push_back(static_cast<std::int64_t>(copy) * batch_->size() * length + row);
+      const std::int64_t begin = static_cast<std::int64_t>(copy) * batch_->size() * x.dim(1);
+      for (const std::int64_t row : scored_) rows.push_back(begin + row - (row / length + 1) * left_out);
     }
-    const Array chosen = rows_of(x.reshape({x.dim(0) * length, 1, width}), rows);
+    const Array chosen = rows_of(x.reshape({x.dim(0) * x.dim(1), 1, width}), rows);
     const Array logits = staged_.read_out(Tensor(chosen)).value();
     for (std::size_t copy = 0; copy < prefixes.size(); ++copy) {
       const auto first = static_cast<std::int64_t>(copy) * questions;
@@ -187,6 +219,7 @@ class Walk {
   KnockoutRuns* result_ = nullptr;
   std::map<std::size_t, Batch> inputs_;
   std::vector<std::int64_t> scored_;
+  std::int64_t first_ = 0;  // position, of those read out
 };
 
 }  // namespace

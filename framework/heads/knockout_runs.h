@@ -33,7 +33,9 @@ struct KnockoutRuns {
 /// The answers without each of several sets of heads; an empty set is the intact model. Sets that agree below
 /// a layer share the stages below it (all of the intact ones among them), and what is left runs as copies of
 /// the batch side by side with a gate per example. Rows of a batch do not depend on one another, so the bits
-/// are those of one pass a set. A model that is not Staged, and paths through q, k or v, take whole passes.
+/// are those of one pass a set. Of L layers a single head leaves those above it to run, (L − 1)/2 on average,
+/// and of the last one the positions that are read out; sets of many heads, as for Shapley values, share far
+/// more. A model that is not Staged, and paths through q, k or v, take whole passes.
 /// Errors: see Intervention; a batch size below 1.
 KnockoutRuns answers_without_each(Model& model, const Task& task, std::uint64_t seed,
                                   std::span<const HeadList> sets, const KnockoutOptions& options = {});

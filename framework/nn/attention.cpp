@@ -226,7 +226,7 @@ std::string MultiHeadAttention::attention_path(const Call& call) const {
 // One projection of queries, keys and values may stay packed where nothing has to be done to one of them.
 bool MultiHeadAttention::packs(const Call& call) const {
   return qkv_weight && options_.d_k == options_.d_v && options_.qk_norm == QkNorm::none && !smear &&
-         !call.cache && !sites.q.active() && !sites.k.active() && !sites.v.active() &&
+         !call.cache && call.from == 0 && !sites.q.active() && !sites.k.active() && !sites.v.active() &&
          why_composite(call).empty();
 }
 
@@ -292,7 +292,7 @@ MultiHeadAttention::Result MultiHeadAttention::finish(AttentionResult attended, 
 AttentionResult MultiHeadAttention::attend_projected(Tensor q, Tensor k, Tensor v, const Call& call) {
   const Options& o = options_;
   const std::int64_t before = call.cache ? call.cache->length() : 0;
-  q = sites.q(turned(normed(q, o.heads, true), o.heads, before));
+  q = sites.q(turned(normed(q, o.heads, true), o.heads, before + call.from));
   check(!call.cache || !smear, "attention", "smeared keys cannot go on from a cache");
   k = sites.k(turned(smeared(normed(k, o.kv_heads, false)), o.kv_heads, before));
   v = sites.v(v);
@@ -329,6 +329,12 @@ AttentionResult MultiHeadAttention::attend(const Tensor& given, const Call& call
   if (o.heads == 0) return nothing(given, given, call);
   // With a cache there are no gradients to guard, and the mask speaks of more tokens than these.
   const Tensor x = call.cache ? given : without_broken_padding(given, call.mask);
+  if (call.from != 0) {
+    check(!call.cache && call.from > 0 && call.from <= x.dim(1), "attention",
+          "queries from position {} on, needs 0 to {} and no cache", call.from, x.dim(1));
+    const Tensor query = slice(x, 1, call.from, x.dim(1));
+    return project(query, x, x, call);
+  }
   if (!packs(call)) return project(x, x, x, call);
   const Tensor qkv = linear(x, *qkv_weight, qkv_bias ? qkv_bias->tensor() : Tensor());
   // Queries and keys lie first in a row, so one call turns both.
@@ -351,6 +357,8 @@ AttentionResult MultiHeadAttention::attend(const Tensor& query, const Tensor& ke
         "needs query [batch, n_q, {}], key [batch, n_k, {}], value [batch, n_k, {}], not {}, {}, {}",
         o.d_model, o.kdim, o.vdim, query.shape(), key.shape(), value.shape());
   check(!call.cache, "attention", "a cache remembers self attention, not keys and values given beside x");
+  check(call.from == 0, "attention", "queries from {} on: give those alone beside keys and values",
+        call.from);
   if (o.heads == 0) return nothing(query, key, call);
   return project(query, without_broken_padding(key, call.mask), without_broken_padding(value, call.mask),
                  call);

@@ -78,6 +78,9 @@ class MultiHeadAttention : public Module, public HeadLayer {
     /// see all of them; masks speak of all of them. The bits of the last rows of one call for all tokens.
     /// An error later in the call leaves the cache longer: clear it. Error: smeared keys.
     KeyValueCache* cache = nullptr;
+    /// Self attention without a cache: queries before this position are left out. The bits of the other rows
+    /// of a call for all.
+    std::int64_t from = 0;
   };
   struct Result {
     Tensor out;      ///< [B, n_q, d_model]

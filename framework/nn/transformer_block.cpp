@@ -64,8 +64,8 @@ Tensor TransformerBlock::feed(const Tensor& x) {
   return residual(x, order_, *norm_mlp, [&](const Tensor& in) { return (*mlp)(in); });
 }
 
-Tensor TransformerBlock::attend(const Tensor& x, const Mask& mask) {
-  return attn->contexts(order_ == Order::pre ? norm_attn(x) : x, {.mask = mask});
+Tensor TransformerBlock::attend(const Tensor& x, const Mask& mask, std::int64_t from) {
+  return attn->contexts(order_ == Order::pre ? norm_attn(x) : x, {.mask = mask, .from = from});
 }
 
 Tensor TransformerBlock::after_attention(const Tensor& x, const Tensor& contexts) {

@@ -38,8 +38,9 @@ class TransformerBlock : public Module {
 
   /// The same in parts, each ending where heads' contexts are ready, for whoever changes them many times:
   /// z = attend(x, mask); y = after_attention(x, z); with cross attention zc = attend_cross(y, memory),
-  /// y = after_cross(y, zc); and feed(y) at the end. Together they give the bits of a call.
-  Tensor attend(const Tensor& x, const Mask& mask);
+  /// y = after_cross(y, zc); and feed(y) at the end. Together they give the bits of a call. With `from` only
+  /// contexts of positions from there on, which go on with those positions of x.
+  Tensor attend(const Tensor& x, const Mask& mask, std::int64_t from = 0);
   Tensor after_attention(const Tensor& x, const Tensor& contexts);
   Tensor attend_cross(const Tensor& x, const Memory& memory);
   Tensor after_cross(const Tensor& x, const Tensor& contexts);

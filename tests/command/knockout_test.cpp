@@ -35,6 +35,8 @@ TEST_F(KnockoutCommand, SaysWhatEveryHeadCostsAndWhetherItMatters) {
   const nlohmann::json check = json_of({"knockout", "run", "--check", "--sequences", "16"})["reuse"];
   EXPECT_TRUE(check["same_bits"].get<bool>());
   EXPECT_GT(check["seconds_of_whole_passes"].get<double>(), 0);
+  const nlohmann::json shapley = json_of({"knockout", "run", "--shapley", "--check", "--sequences", "2"});
+  EXPECT_TRUE(shapley["shapley"]["reuse"]["same_bits"].get<bool>());
   const nlohmann::json json = json_of({"knockout", "run", "--how", "mean", "--importance", "token"});
   ASSERT_EQ(json["heads"].size(), 8U);
   EXPECT_EQ(json["how"], "mean");

@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "framework/data/agreement.h"
+#include "framework/data/ask.h"
 #include "framework/data/glyphs.h"
+#include "framework/data/induction.h"
+#include "framework/data/offsets.h"
 #include "framework/data/reverse.h"
 #include "framework/data/senses.h"
 #include "framework/heads/knockout.h"
@@ -102,6 +105,31 @@ TEST(KnockoutRuns, SharedStagesGiveTheBitsOfWholePassesWithProbesPaddingAndPatch
     options.reuse = false;
     expect_same(shared, answers_without_each(*model, *task, 3, sets, options), task->name());
     EXPECT_NE(shared.answers[1].loss, shared.answers[0].loss) << task->name();
+  }
+}
+
+// Scored positions begin late: the last layer leaves out the queries before them.
+TEST(KnockoutRuns, SharedStagesGiveTheBitsOfWholePassesWhereScoresBeginLate) {
+  const OffsetsTask offsets;
+  const AskTask ask;
+  const InductionTask induction;
+  for (const Task* task : {static_cast<const Task*>(&offsets), static_cast<const Task*>(&ask),
+                           static_cast<const Task*>(&induction)}) {
+    Needs needs = task->needs();
+    needs.layers = 2;
+    const auto model = fresh(needs);
+    std::vector<HeadList> sets{{}, {{0, 1}, {1, 0}}};
+    for (const HeadId id : all_heads(*model)) sets.push_back({id});
+    for (const How how : {How::zero, How::mean, How::resample, How::frozen}) {
+      KnockoutOptions options{.batch_size = 5, .how = how, .sequences = 7};
+      const KnockoutRuns shared = answers_without_each(*model, *task, 3, sets, options);
+      options.reuse = false;
+      expect_same(shared, answers_without_each(*model, *task, 3, sets, options),
+                  task->name() + " " + name_of(how));
+      for (std::size_t i = 1; i < sets.size(); ++i) {
+        EXPECT_NE(shared.answers[i].loss, shared.answers[0].loss) << task->name() << " " << i;
+      }
+    }
   }
 }
 

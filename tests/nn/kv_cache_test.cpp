@@ -74,6 +74,46 @@ TEST(KeyValueCache, GivesTheBitsOfTheWholePassOnTheCompositeToo) {
   EXPECT_EQ(keys, (std::vector<std::int64_t>{1111, 404, 105, 611}));
 }
 
+TEST(MultiHeadAttention, QueriesFromAPositionOnHaveTheBitsOfAllQueries) {
+  const NoGrad no_grad;
+  auto all = variants();
+  all.push_back(
+      {"relative keys",
+       {.d_model = 12,
+        .heads = 3,
+        .relative_keys = MultiHeadAttention::RelativeKeys{.reach = 7, .std = 0.5, .bidirectional = false}}});
+  all.push_back({"smeared", {.d_model = 12, .heads = 3, .smeared_keys = true}});
+  for (const auto& [name, options] : all) {
+    for (const std::int64_t from : {std::int64_t{1}, std::int64_t{7}, tokens}) {
+      SCOPED_TRACE(testing::Message() << name << ", from " << from);
+      MultiHeadAttention layer(options);
+      initialise(layer, 3);
+      Random random(4, Stream::statistics);
+      const Tensor x(random_array(random, {2, tokens, 12}, DType::f32));
+      for (const Mask& mask : {Mask::causal(), Mask()}) {
+        const Tensor whole = layer(x, {.mask = mask}).out;
+        const Tensor part = layer(x, {.mask = mask, .from = from}).out;
+        EXPECT_TRUE(same_bits(part.value(), slice(whole, 1, from, tokens).value()));
+      }
+    }
+  }
+}
+
+TEST(MultiHeadAttention, RefusesQueriesFromBeyondTheTokensOrBesideACache) {
+  const NoGrad no_grad;
+  MultiHeadAttention layer({.d_model = 12, .heads = 3});
+  const Tensor x = Tensor::full({2, tokens, 12}, 1);
+  EXPECT_EQ(error_of([&] { layer(x, {.from = 12}); }),
+            "attention: queries from position 12 on, needs 0 to 11 and no cache");
+  EXPECT_EQ(error_of([&] { layer(x, {.from = -1}); }),
+            "attention: queries from position -1 on, needs 0 to 11 and no cache");
+  KeyValueCache cache;
+  EXPECT_EQ(error_of([&] { layer(x, {.cache = &cache, .from = 1}); }),
+            "attention: queries from position 1 on, needs 0 to 11 and no cache");
+  EXPECT_EQ(error_of([&] { layer(x, x, x, {.from = 1}); }),
+            "attention: queries from 1 on: give those alone beside keys and values");
+}
+
 TEST(KeyValueCache, MasksSpeakOfAllTokens) {
   const NoGrad no_grad;
   MultiHeadAttention layer({.d_model = 12, .heads = 3});
