@@ -1,97 +1,18 @@
 // Every hook point of every kind of model, on both paths, against the definition by hand.
+#include <algorithm>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "framework/autograd/backward.h"
-#include "framework/data/reverse.h"
-#include "framework/heads/head_sites.h"
-#include "framework/nn/attention.h"
 #include "framework/ops/arithmetic.h"
 #include "framework/ops/reduction.h"
-#include "models/build.h"
+#include "framework/ops/shaping.h"
+#include "tests/models/walked_models.h"
 #include "tests/support/attention.h"
 
 namespace headlab {
 namespace {
-
-struct Walked {
-  std::string name;
-  std::unique_ptr<Module> model;
-  std::function<Tensor()> run;
-  std::function<Mask(HeadLayer&)> mask;
-};
-
-Walked of_model(const std::string& name, const Needs& needs, const Batch& batch) {
-  auto model = build_model(needs);
-  Model& m = *model;
-  initialise(m, 7);
-  return {name, std::move(model), [&m, batch] { return m.logits(batch); },
-          [&m, batch](HeadLayer& layer) { return mask_of(site_of(layer, m.needs()), m.needs(), batch); }};
-}
-
-Walked decoder(const std::string& name, Needs::Positions positions) {
-  Needs needs;
-  needs.streams = {{"token", 7, 1}};
-  needs.readouts = {{"next", 7}};
-  needs.context = 5;
-  needs.layers = 2;
-  needs.d_model = 12;
-  needs.heads = 3;
-  needs.mlp = 13;
-  needs.attention_bias = true;
-  needs.positions = positions;
-  needs.position_std = 1;
-  Batch batch;
-  batch.inputs = {Array::of<std::int64_t>({2, 5}, {1, 5, 2, 6, 0, 3, 3, 4, 1, 2})};
-  return of_model(name, needs, batch);
-}
-
-Walked encoder_decoder(const std::string& name, Needs::Positions positions) {
-  const ReverseTask task;
-  Needs needs = task.needs();
-  needs.d_model = 12;
-  needs.heads = 3;
-  needs.positions = positions;
-  return of_model(name, needs, task.batch(1, 0, 3));
-}
-
-/// One layer with everything that a layer can have.
-Walked layer(const std::string& name, const MultiHeadAttention::Options& options) {
-  struct Alone : Module {
-    explicit Alone(const MultiHeadAttention::Options& o) : attn(this, "attn", o) {}
-    Child<MultiHeadAttention> attn;
-  };
-  auto model = std::make_unique<Alone>(options);
-  Alone& m = *model;
-  initialise(m, 7);
-  Random random(3, Stream::statistics);
-  const Tensor x(random_array(random, {2, 7, options.d_model}, DefaultDType::now()), true);
-  return {name, std::move(model), [&m, x] { return (*m.attn)(x, {.mask = Mask::causal()}).out; },
-          [](HeadLayer&) { return Mask::causal(); }};
-}
-
-std::vector<Walked> all_models() {
-  std::vector<Walked> all;
-  all.push_back(decoder("decoder without positions", Needs::Positions::none));
-  all.push_back(decoder("decoder, learned positions", Needs::Positions::learned));
-  all.push_back(decoder("decoder, rotary positions", Needs::Positions::rotary));
-  all.push_back(encoder_decoder("encoder–decoder, learned positions", Needs::Positions::learned));
-  all.push_back(encoder_decoder("encoder–decoder, rotary positions", Needs::Positions::rotary));
-  all.push_back(
-      layer("grouped heads, wide values", {.d_model = 11, .heads = 6, .kv_heads = 2, .d_k = 4, .d_v = 7}));
-  all.push_back(layer("variants", {.d_model = 12,
-                                   .heads = 3,
-                                   .kv_heads = 1,
-                                   .scale = 0.7,
-                                   .rotary = MultiHeadAttention::Rotary{},
-                                   .alibi = true,
-                                   .qk_norm = MultiHeadAttention::QkNorm::rms,
-                                   .softcap = 2,
-                                   .sink = true,
-                                   .window = 4}));
-  all.push_back(layer("no output projection", {.d_model = 12, .heads = 3, .out_proj = false}));
-  return all;
-}
 
 /// Another factor for every element.
 Tensor edited(const Tensor& x) {
@@ -108,6 +29,27 @@ std::vector<std::unique_ptr<Hook>> composite_everywhere(Module& model) {
       hooks.push_back(std::make_unique<Hook>(model, named.path, [](const HookSite&, const Tensor&) {}));
   }
   return hooks;
+}
+
+/// scale·q·(k_j + R[δ]), every sum of a key and a vector written out.
+Tensor score_with_relative_keys(const MultiHeadAttention& layer, const Tensor& q, const Tensor& k) {
+  const MultiHeadAttention::RelativeKeys& r = *layer.options().relative_keys;
+  const std::int64_t b = q.dim(0), heads = q.dim(1), n_q = q.dim(2), n_k = k.dim(2), d = q.dim(3);
+  const Array& table = layer.relative_keys->tensor().value();  // [distances, heads·d]
+  Array vectors({1, heads, n_q, n_k, d}, q.dtype());
+  for (std::int64_t at = 0; at < vectors.size(); ++at) {
+    const std::int64_t c = at % d, j = at / d % n_k, i = at / d / n_k % n_q, h = at / d / n_k / n_q;
+    const std::int64_t distance = std::clamp(j - (i + n_k - n_q), 1 - r.reach, r.reach - 1);
+    const double x = table.at(std::min(distance + r.reach - 1, table.dim(0) - 1) * heads * d + h * d + c);
+    if (q.dtype() == DType::f64) {
+      vectors.data<double>()[at] = x;
+    } else {
+      vectors.data<float>()[at] = static_cast<float>(x);
+    }
+  }
+  const Tensor keys = add(reshape(k, {b, heads, 1, n_k, d}), Tensor(vectors));
+  const Tensor products = sum(mul(reshape(q, {b, heads, n_q, 1, d}), keys), {4});
+  return mul(products, layer.options().scale.value_or(1 / std::sqrt(static_cast<double>(d))));
 }
 
 /// The layer from q, k and v on, by the definition, with an edit at one site.
@@ -134,6 +76,9 @@ struct ByHand {
     if (layer.sink) options.sink = layer.sink->tensor();
     if (o.alibi) options.offset_bias = alibi_bias(o.heads, q.dim(1), k.dim(1), q.dtype());
     composite::AttentionInside inside;
+    if (o.relative_keys) {
+      inside.score = [&](const Tensor& x, const Tensor& y) { return score_with_relative_keys(layer, x, y); };
+    }
     inside.scores = [&](const Tensor& x) { return edit_at("scores", x); };
     inside.pattern = [&](const Tensor& x) { return edit_at("pattern", x); };
     const Tensor z = edit_at("z", composite::attention(q, k, v, options, inside).out);
@@ -154,12 +99,14 @@ void walk(Walked& w, bool composite_path) {
   const auto composite =
       composite_path ? composite_everywhere(*w.model) : std::vector<std::unique_ptr<Hook>>{};
   const Array plain = w.run().value();
+  std::set<std::string> walked;
   for (HeadLayer* head_layer : head_layers(*w.model)) {
     auto& layer = dynamic_cast<MultiHeadAttention&>(head_layer->module());
     const std::string path = layer.path();
     for (const std::string site : {"q", "k", "v", "scores", "pattern", "z", "out"}) {
       SCOPED_TRACE(path + "." + site);
-      const bool inside = site == "scores" || site == "pattern";
+      walked.insert(path + "." + site);
+      const bool inside = site == "scores" || site == "pattern" || layer.options().relative_keys;
       const ActivationCache before(*w.model, {path + ".q", path + ".k", path + ".v"});
       int fired = 0;
       Array gradient, d_out;
@@ -188,6 +135,9 @@ void walk(Walked& w, bool composite_path) {
       expect_close(gradient, want.at_site.grad(), 1e-11, "gradient at the site");
     }
   }
+  std::set<std::string> declared;
+  for (const NamedHookPoint& named : hook_points(*w.model)) declared.insert(named.path);
+  EXPECT_EQ(walked, declared);
   EXPECT_TRUE(same_bits(w.run().value(), plain));
 }
 

@@ -7,7 +7,7 @@
 #include "framework/ops/arithmetic.h"
 #include "framework/ops/attention.h"
 #include "framework/ops/reduction.h"
-#include "framework/ops/rotary.h"
+#include "framework/ops/shaping.h"
 #include "tests/support/attention.h"
 
 namespace headlab {
@@ -17,7 +17,8 @@ struct Configuration {
   AttentionSizes sizes;
   AttentionOptions options;
   std::vector<Tensor> extra;  // what else wants gradients: bias, offset bias, sink
-  std::string text;
+  std::string text;           // the line that makes it again
+  bool packs() const { return sizes.n_q == sizes.n_k && sizes.d_k == sizes.d_v; }
 };
 
 void set(Array& a, std::int64_t i, double value) {
@@ -49,16 +50,21 @@ Configuration draw_configuration(std::uint64_t seed, DType dtype) {
   Configuration c;
   const std::int64_t kv = 1 + random.below(3);
   const std::int64_t group = 1 + random.below(3);
-  // Mostly within one tile, else over the edges of several.
-  const std::int64_t most = random.bernoulli(0.8) ? 20 : 200;
+  // Mostly within one tile and one vector, else over the edges of several.
+  const std::int64_t most = random.bernoulli(0.85) ? 20 : 200;
+  const std::int64_t widest = random.bernoulli(0.8) ? 9 : 70;
   c.sizes = {.batch = random.below(4),
              .heads = kv * group,
              .kv_heads = kv,
              .n_q = random.below(most),
              .n_k = random.below(most),
-             .d_k = 1 + random.below(9),
-             .d_v = 1 + random.below(9)};
-  const AttentionSizes& s = c.sizes;
+             .d_k = 1 + random.below(widest),
+             .d_v = 1 + random.below(widest)};
+  AttentionSizes& s = c.sizes;
+  if (random.bernoulli(0.2)) {  // one projection can hold all three
+    s.n_k = s.n_q;
+    s.d_v = s.d_k;
+  }
   c.options.heads = s.heads;
   c.options.kv_heads = s.kv_heads;
   if (random.bernoulli(0.3)) c.options.scale = random.uniform();
@@ -105,43 +111,60 @@ Configuration draw_configuration(std::uint64_t seed, DType dtype) {
     mask = mask & Mask::valid_keys(valid);
   }
   if (random.bernoulli(0.3)) {
-    c.options.dropout = random.uniform();
+    c.options.dropout = 0.9 * random.uniform();  // kept weights, and their rounding, grow by 1 / (1 − p)
     c.options.dropout_key = {seed, 5, 0};
   }
   c.options.mask = mask;
-  c.text = "draw_configuration(" + std::to_string(seed) + ")";
+  c.text = "draw_configuration(" + std::to_string(seed) + ", DType::" + std::string(name_of(dtype)) + ")";
   return c;
 }
 
-std::vector<Array> results_of(const Configuration& c, const AttentionCase& in, bool fused,
+enum class Way { composite, streaming, packed };
+
+// The output and all gradients.
+std::vector<Array> results_of(const Configuration& c, const AttentionCase& in, Way way,
                               const Array& seed_out) {
   for (Tensor t : {in.q, in.k, in.v}) t.clear_grad();
   for (Tensor t : c.extra) t.clear_grad();
-  const AttentionResult r =
-      fused ? attention(in.q, in.k, in.v, c.options) : composite::attention(in.q, in.k, in.v, c.options);
+  const AttentionResult r = way == Way::composite   ? composite::attention(in.q, in.k, in.v, c.options)
+                            : way == Way::streaming ? attention(in.q, in.k, in.v, c.options)
+                                                    : attention(concat({in.q, in.k, in.v}, 2), c.options);
   backward(sum(mul(r.out, Tensor(seed_out))));
   std::vector<Array> all{r.out.value(), in.q.grad().copy(), in.k.grad().copy(), in.v.grad().copy()};
   for (const Tensor& t : c.extra) all.push_back(t.grad().copy());
   return all;
 }
 
-TEST(AttentionAgainstComposite, RandomConfigurations) {
-  for (const DType dtype : {DType::f64, DType::f32}) {
-    for (std::uint64_t seed = 0; seed < 1000; ++seed) {
+constexpr std::uint64_t shards = 8, configurations = 2000;
+
+class AttentionAgainstComposite : public testing::TestWithParam<std::uint64_t> {};
+INSTANTIATE_TEST_SUITE_P(Shards, AttentionAgainstComposite, testing::Range(std::uint64_t{0}, shards));
+
+TEST_P(AttentionAgainstComposite, RandomConfigurations) {
+  int packed = 0;
+  for (std::uint64_t seed = GetParam(); seed < configurations; seed += shards) {
+    for (const DType dtype : {DType::f64, DType::f32}) {
       const Configuration c = draw_configuration(seed, dtype);
       SCOPED_TRACE(c.text);
       const AttentionSizes& s = c.sizes;
       Random random(seed, Stream::evaluation);
       const AttentionCase in(random, s, dtype);
       const Array seed_out = random_array(random, {s.batch, s.n_q, s.heads * s.d_v}, dtype);
-      const auto fused = results_of(c, in, true, seed_out);
-      const auto wanted = results_of(c, in, false, seed_out);
-      for (std::size_t i = 0; i < fused.size(); ++i) {
-        expect_close(fused[i], wanted[i], dtype == DType::f64 ? 1e-11 : 2e-5, "result " + std::to_string(i));
+      const auto wanted = results_of(c, in, Way::composite, seed_out);
+      const auto streaming = results_of(c, in, Way::streaming, seed_out);
+      for (std::size_t i = 0; i < streaming.size(); ++i) {
+        expect_close(streaming[i], wanted[i], dtype == DType::f64 ? 1e-11 : 2e-5,
+                     "result " + std::to_string(i));
       }
-      if (testing::Test::HasFailure()) return;
+      if (c.packs()) {
+        ++packed;
+        const auto one = results_of(c, in, Way::packed, seed_out);
+        for (std::size_t i = 0; i < one.size(); ++i) EXPECT_TRUE(same_bits(one[i], streaming[i])) << i;
+      }
+      if (HasFailure()) return;
     }
   }
+  EXPECT_GT(packed, 50);
 }
 
 TEST(Attention, GradientsAgreeWithDifferences) {
@@ -205,57 +228,6 @@ TEST(Attention, SameBitsForAnyNumberOfThreads) {
     for (std::size_t i = 0; i < all.size(); ++i) EXPECT_TRUE(same_bits(all[i], first[i]));
   }
   set_threads(0);
-}
-
-TEST(HeadGate, MultipliesEachHeadAndIsDifferentiable) {
-  const Tensor z(Array::full({2, 3, 4}, 2, DType::f64), true);
-  const Tensor gate = Tensor::of<double>({2}, {0.5, 3}, true);
-  const Tensor out = head_gate(z, gate, 2);
-  EXPECT_EQ(out.value().at(0), 1);
-  EXPECT_EQ(out.value().at(3), 6);
-  Random random(5, Stream::statistics);
-  const Tensor x(random_array(random, {2, 3, 6}, DType::f64), true);
-  const Tensor shared(random_array(random, {3}, DType::f64), true);
-  const Tensor own(random_array(random, {2, 3}, DType::f64), true);
-  const auto f = [](std::span<const Tensor> in) { return head_gate(in[0], in[1], 3); };
-  EXPECT_TRUE(gradcheck(f, {x, shared}));
-  EXPECT_TRUE(gradcheck(f, {x, own}));
-  EXPECT_THROW(head_gate(z, Tensor::zeros({3}, DType::f64), 2), Error);
-}
-
-TEST(Rotary, TurnsPairsByPosition) {
-  const Tensor x = Tensor::of<double>({1, 2, 4}, {1, 2, 3, 4, 1, 2, 3, 4}, true);
-  const auto row = [&](RotaryPairing pairing, std::int64_t position) {
-    return rotary(x, {.heads = 1, .head_size = 4, .pairing = pairing})
-        .value()
-        .range(0, 1)
-        .reshape({2, 4})
-        .range(position, position + 1);
-  };
-  expect_close(row(RotaryPairing::neighbours, 1),
-               Array::of<double>({1, 4}, {-1.142640, 1.922076, 2.959851, 4.029800}), 1e-6);
-  expect_close(row(RotaryPairing::halves, 1),
-               Array::of<double>({1, 4}, {-1.984111, 1.959901, 2.462378, 4.019800}), 1e-6);
-  for (const auto pairing : {RotaryPairing::neighbours, RotaryPairing::halves}) {
-    expect_close(row(pairing, 0), Array::of<double>({1, 4}, {1, 2, 3, 4}), 0);
-    EXPECT_TRUE(gradcheck(
-        [&](std::span<const Tensor> in) {
-          return rotary(in[0], {.heads = 1, .head_size = 4, .pairing = pairing});
-        },
-        {x}));
-    // q turned to m times k turned to n depends on m − n alone.
-    const auto product = [&](std::int64_t m, std::int64_t n) {
-      const Tensor q = Tensor::of<double>({1, 1, 4}, {1, 0, 2, 1});
-      const Tensor k = Tensor::of<double>({1, 1, 4}, {2, 1, 0, 1});
-      const Tensor a = rotary(q, {.heads = 1, .head_size = 4, .pairing = pairing, .first_position = m});
-      const Tensor b = rotary(k, {.heads = 1, .head_size = 4, .pairing = pairing, .first_position = n});
-      return sum(mul(a, b)).item();
-    };
-    const double want = pairing == RotaryPairing::neighbours ? 1.116801 : -3.489682;
-    EXPECT_NEAR(product(2, 0), want, 1e-5);
-    EXPECT_NEAR(product(19, 17), want, 1e-5);
-  }
-  EXPECT_THROW(rotary(x, {.heads = 1, .head_size = 3}), Error);
 }
 
 }  // namespace

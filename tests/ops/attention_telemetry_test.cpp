@@ -29,12 +29,36 @@ TelemetryCase draw_telemetry_case(std::uint64_t seed, DType dtype) {
   const AttentionSizes& s = c.sizes;
   c.options = {.heads = s.heads, .kv_heads = s.kv_heads, .scale = 0.5 + 3 * random.uniform()};
   Mask mask;
-  if (random.bernoulli(0.5)) mask = mask & Mask::causal();
+  switch (random.below(6)) {
+    case 0:
+    case 1:
+      mask = Mask::causal();
+      break;
+    case 2:
+      mask = Mask::causal_upper_left();
+      break;
+    case 3:
+      mask = Mask::prefix(std::vector<std::int64_t>(static_cast<std::size_t>(s.batch), s.n_k / 3));
+      break;
+    case 4: {
+      Array ids({1, s.n_k}, DType::i64);
+      for (std::int64_t j = 0; j < s.n_k; ++j) ids.data<std::int64_t>()[j] = j / 7;
+      mask = Mask::segments(ids);
+      break;
+    }
+    default:
+      break;
+  }
   if (random.bernoulli(0.3)) mask = mask & Mask::window(1 + random.below(30));
   if (random.bernoulli(0.3)) {
     std::vector<std::int64_t> lengths;
     for (std::int64_t b = 0; b < s.batch; ++b) lengths.push_back(random.below(s.n_k + 1));
     mask = mask & Mask::key_lengths(lengths);
+  }
+  if (random.bernoulli(0.2)) {
+    Array valid({s.batch, s.n_k}, DType::u8);
+    for (auto& x : valid.values<std::uint8_t>()) x = random.bernoulli(0.7) ? 1 : 0;
+    mask = mask & Mask::valid_keys(valid);
   }
   if (random.bernoulli(0.3)) {
     Array allow({s.batch, 1, s.n_q, s.n_k}, DType::u8);
@@ -51,6 +75,12 @@ TelemetryCase draw_telemetry_case(std::uint64_t seed, DType dtype) {
   c.options.mask = mask;
   if (random.bernoulli(0.3)) c.options.sink = Tensor(random_array(random, {s.heads}, dtype));
   if (random.bernoulli(0.2)) c.options.dropout = 0.3;
+  // Not so low that large scores become ties.
+  if (random.bernoulli(0.2)) c.options.softcap = 10 + random.uniform();
+  if (random.bernoulli(0.2)) {
+    const Shape shape{s.heads, std::max<std::int64_t>(s.n_q + s.n_k - 1, 0)};
+    c.options.offset_bias = Tensor(random_array(random, shape, dtype));
+  }
   TelemetryOptions t{.offsets = {-3, -1, 0, 1}, .keys = {0, 2}, .per_query = true};
   Array labels({2, s.batch, s.n_q}, DType::i64);
   for (auto& x : labels.values<std::int64_t>()) x = s.n_k == 0 ? -1 : random.below(s.n_k + 1) - 1;
@@ -109,7 +139,7 @@ TEST(StreamingTelemetry, AgreesWithItsDefinitionOnRandomConfigurations) {
       const AttentionCase in(random, c.sizes, dtype);
       const AttentionResult got = attention(in.q, in.k, in.v, c.options);
       const AttentionResult want = composite::attention(in.q, in.k, in.v, c.options);
-      const double absolute = 0.1 * tolerance;
+      const double absolute = dtype == DType::f64 ? 1e-13 : 1e-6;
       expect_near(got.telemetry->entropy, want.telemetry->entropy, tolerance, absolute, "entropy");
       expect_near(got.telemetry->confidence, want.telemetry->confidence, tolerance, absolute, "confidence");
       expect_near(got.telemetry->distance, want.telemetry->distance, tolerance, 20 * absolute, "distance");
@@ -128,14 +158,20 @@ TEST(StreamingTelemetry, ChangesNoBitOfAttentionAndIsTheSameForAnyNumberOfThread
   Random random(5, Stream::statistics);
   const AttentionSizes s{.batch = 5, .heads = 4, .kv_heads = 2, .n_q = 131, .n_k = 131, .d_k = 8, .d_v = 8};
   const AttentionCase in(random, s, DType::f32);
-  AttentionOptions o{.heads = 4, .kv_heads = 2, .mask = Mask::causal()};
-  const Array without = attention(in.q, in.k, in.v, o).out.value();
+  AttentionOptions o{.heads = 4, .kv_heads = 2, .mask = Mask::causal(), .dropout = 0.1};
+  const auto results = [&](const Tensor& out) {
+    for (Tensor t : {in.q, in.k, in.v}) t.clear_grad();
+    backward(out, {.seed = out.value()});
+    return std::vector<Array>{out.value(), in.q.grad().copy(), in.k.grad().copy(), in.v.grad().copy()};
+  };
+  const std::vector<Array> without = results(attention(in.q, in.k, in.v, o).out);
   o.telemetry = TelemetryOptions{.offsets = {-1, 0}, .keys = {0}};
   std::optional<Telemetry> first;
-  for (const int count : {1, 2, 3, 8}) {
+  for (const int count : {1, 2, 3, 4, 8}) {
     set_threads(count);
     const AttentionResult r = attention(in.q, in.k, in.v, o);
-    EXPECT_TRUE(same_bits(r.out.value(), without));
+    const std::vector<Array> with = results(r.out);
+    for (std::size_t i = 0; i < with.size(); ++i) EXPECT_TRUE(same_bits(with[i], without[i])) << i;
     if (!first) first = r.telemetry;
     for (std::size_t h = 0; h < 4; ++h) {
       EXPECT_EQ(r.telemetry->heads[h].entropy, first->heads[h].entropy);

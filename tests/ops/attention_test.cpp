@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "framework/autograd/backward.h"
+#include "framework/autograd/gradcheck.h"
 #include "framework/core/parallel.h"
 #include "framework/core/random.h"
 #include "framework/ops/arithmetic.h"
@@ -31,26 +32,36 @@ std::vector<float> mean_of_allowed(std::int64_t batch, std::int64_t n_q, const s
 
 TEST(Attention, QueryWithoutAllowedKeysIsZeroEverywhere) {
   const Array rows = Array::of<float>({1, 3, 2}, {1, 0, 0, 1, 1, 1});
-  const Tensor q(rows.copy(), true);
-  const Tensor k(rows.copy(), true);
-  const Tensor v(Array::of<float>({1, 3, 2}, {1, 2, 3, 4, 5, 6}), true);
   const Mask mask = Mask::allow(Array::of<std::uint8_t>({3, 3}, {1, 0, 0, 0, 0, 0, 1, 1, 1}));
-  const AttentionResult result = composite::attention(q, k, v, {.mask = mask});
-  expect_close(result.weights.value(),
-               Array::of<float>({1, 1, 3, 3}, {1, 0, 0, 0, 0, 0, 0.248255F, 0.248255F, 0.503490F}), 1e-5,
-               "weights");
-  expect_close(result.out.value(), Array::of<float>({1, 3, 2}, {1, 2, 0, 0, 3.510470F, 4.510470F}), 1e-5,
-               "out");
-  backward(sum(result.out));
-  expect_close(
-      v.grad(),
-      Array::of<float>({1, 3, 2}, {1.248255F, 1.248255F, 0.248255F, 0.248255F, 0.503490F, 0.503490F}), 1e-5,
-      "dV");
-  expect_close(q.grad(), Array::of<float>({1, 3, 2}, {0, 0, 0, 0, 0.179219F, 0.881390F}), 1e-5, "dQ");
-  expect_close(
-      k.grad(),
-      Array::of<float>({1, 3, 2}, {-0.881390F, -0.881390F, -0.179219F, -0.179219F, 1.060609F, 1.060609F}),
-      1e-5, "dK");
+  for (const bool composite_path : {false, true}) {
+    SCOPED_TRACE(composite_path ? "composite" : "fused");
+    const Tensor q(rows.copy(), true);
+    const Tensor k(rows.copy(), true);
+    const Tensor v(Array::of<float>({1, 3, 2}, {1, 2, 3, 4, 5, 6}), true);
+    const AttentionResult result =
+        composite_path ? composite::attention(q, k, v, {.mask = mask}) : attention(q, k, v, {.mask = mask});
+    if (composite_path) {
+      expect_close(result.weights.value(),
+                   Array::of<float>({1, 1, 3, 3}, {1, 0, 0, 0, 0, 0, 0.248255F, 0.248255F, 0.503490F}), 1e-5,
+                   "weights");
+    }
+    expect_close(result.out.value(), Array::of<float>({1, 3, 2}, {1, 2, 0, 0, 3.510470F, 4.510470F}), 1e-5,
+                 "out");
+    backward(sum(result.out));
+    expect_close(
+        v.grad(),
+        Array::of<float>({1, 3, 2}, {1.248255F, 1.248255F, 0.248255F, 0.248255F, 0.503490F, 0.503490F}), 1e-5,
+        "dV");
+    expect_close(q.grad(), Array::of<float>({1, 3, 2}, {0, 0, 0, 0, 0.179219F, 0.881390F}), 1e-5, "dQ");
+    expect_close(
+        k.grad(),
+        Array::of<float>({1, 3, 2}, {-0.881390F, -0.881390F, -0.179219F, -0.179219F, 1.060609F, 1.060609F}),
+        1e-5, "dK");
+    for (const std::int64_t c : {2, 3}) {  // exactly, not nearly
+      EXPECT_EQ(result.out.value().at(c), 0);
+      EXPECT_EQ(q.grad().at(c), 0);
+    }
+  }
 }
 
 TEST(Attention, TrueMeansMayAttend) {
@@ -121,10 +132,15 @@ TEST(Attention, EmptyAndSingleTokenInputs) {
     const Tensor k(Array::full({batch, n_k, 4}, 1), true);
     const Tensor v(Array::full({batch, n_k, 4}, 1), true);
     const AttentionResult r = composite::attention(q, k, v, {.heads = 2});
-    backward(sum(r.out));
-    for (const Tensor* t : {&q, &k, &v}) {
-      if (n_q == 0 || n_k == 0 || batch == 0)
-        expect_close(t->grad(), Array::zeros(t->shape()), 0, "gradient");
+    const AttentionResult streamed = attention(q, k, v, {.heads = 2});
+    expect_close(streamed.out.value(), r.out.value(), 0, "streaming");
+    for (const AttentionResult& way : {r, streamed}) {
+      for (Tensor t : {q, k, v}) t.clear_grad();
+      backward(sum(way.out));
+      for (const Tensor* t : {&q, &k, &v}) {
+        if (n_q == 0 || n_k == 0 || batch == 0)
+          expect_close(t->grad(), Array::zeros(t->shape()), 0, "gradient");
+      }
     }
     return r;
   };
@@ -185,6 +201,22 @@ TEST(Attention, ReferenceValues) {
     ++checked;
   }
   EXPECT_EQ(checked, 18);
+}
+
+TEST(HeadGate, MultipliesEachHeadAndIsDifferentiable) {
+  const Tensor z(Array::full({2, 3, 4}, 2, DType::f64), true);
+  const Tensor gate = Tensor::of<double>({2}, {0.5, 3}, true);
+  const Tensor out = head_gate(z, gate, 2);
+  EXPECT_EQ(out.value().at(0), 1);
+  EXPECT_EQ(out.value().at(3), 6);
+  Random random(5, Stream::statistics);
+  const Tensor x(random_array(random, {2, 3, 6}, DType::f64), true);
+  const Tensor shared(random_array(random, {3}, DType::f64), true);
+  const Tensor own(random_array(random, {2, 3}, DType::f64), true);
+  const auto f = [](std::span<const Tensor> in) { return head_gate(in[0], in[1], 3); };
+  EXPECT_TRUE(gradcheck(f, {x, shared}));
+  EXPECT_TRUE(gradcheck(f, {x, own}));
+  EXPECT_THROW(head_gate(z, Tensor::zeros({3}, DType::f64), 2), Error);
 }
 
 TEST(Attention, SizesThatDoNotFitAreNamed) {
