@@ -14,19 +14,33 @@ constexpr std::int64_t tokens = 11;
 
 std::vector<std::pair<const char*, Options>> variants() {
   const MultiHeadAttention::Rotary partial{.base = 100, .pairing = RotaryPairing::neighbours, .width = 2};
-  return {{"plain", {.d_model = 12, .heads = 3}},
-          {"grouped", {.d_model = 12, .heads = 6, .kv_heads = 2, .d_k = 5, .d_v = 7}},
-          {"rotary", {.d_model = 12, .heads = 3, .rotary = MultiHeadAttention::Rotary{}}},
-          {"partial rotary, one key head", {.d_model = 12, .heads = 3, .kv_heads = 1, .rotary = partial}},
-          {"alibi", {.d_model = 12, .heads = 3, .alibi = true}},
-          {"relative bias",
-           {.d_model = 12,
-            .heads = 3,
-            .relative_bias = RelativeBuckets{.buckets = 6, .max_distance = 9, .bidirectional = false}}},
-          {"window", {.d_model = 12, .heads = 3, .window = 4}},
-          {"softcap and sink", {.d_model = 12, .heads = 3, .softcap = 3, .sink = true}},
-          {"normalised", {.d_model = 12, .heads = 3, .qk_norm = MultiHeadAttention::QkNorm::rms}},
-          {"no output projection", {.d_model = 12, .heads = 3, .bias = false, .out_proj = false}}};
+  return {
+      {"plain", {.d_model = 12, .heads = 3}},
+      {"grouped", {.d_model = 12, .heads = 6, .kv_heads = 2, .d_k = 5, .d_v = 7}},
+      {"rotary", {.d_model = 12, .heads = 3, .rotary = MultiHeadAttention::Rotary{}}},
+      {"partial rotary, one key head", {.d_model = 12, .heads = 3, .kv_heads = 1, .rotary = partial}},
+      {"alibi", {.d_model = 12, .heads = 3, .alibi = true}},
+      {"relative bias",
+       {.d_model = 12,
+        .heads = 3,
+        .relative_bias = RelativeBuckets{.buckets = 6, .max_distance = 9, .bidirectional = false}}},
+      {"window", {.d_model = 12, .heads = 3, .window = 4}},
+      {"softcap and sink", {.d_model = 12, .heads = 3, .softcap = 3, .sink = true}},
+      {"normalised", {.d_model = 12, .heads = 3, .qk_norm = MultiHeadAttention::QkNorm::rms}},
+      {"no output projection", {.d_model = 12, .heads = 3, .bias = false, .out_proj = false}},
+      {"relative keys",
+       {.d_model = 12, .heads = 3, .relative_keys = MultiHeadAttention::RelativeKeys{.reach = 4, .std = 1}}},
+      {"grouped, turned, with a window",
+       {.d_model = 12,
+        .heads = 4,
+        .kv_heads = 2,
+        .d_k = 6,
+        .d_v = 5,
+        .rotary = MultiHeadAttention::Rotary{},
+        .qk_norm = MultiHeadAttention::QkNorm::layer,
+        .softcap = 5,
+        .sink = true,
+        .window = 5}}};
 }
 
 /// The layer's output for tokens that come in pieces of these sizes.
@@ -57,6 +71,22 @@ TEST(KeyValueCache, GivesTheBitsOfTheWholePass) {
       EXPECT_TRUE(same_bits(in_pieces(layer, x, std::vector<std::int64_t>(tokens, 1)), whole));
       EXPECT_TRUE(same_bits(in_pieces(layer, x, {4, 1, 0, 5, 1}), whole));
     }
+  }
+}
+
+// Over the edges of the kernel's tiles of 128 keys, and at a width where a product of many rows is blocked.
+TEST(KeyValueCache, GivesTheBitsOfTheWholePassOverManyTiles) {
+  const NoGrad no_grad;
+  constexpr std::int64_t many = 300;
+  for (const std::int64_t window : {0, 70}) {
+    MultiHeadAttention layer(
+        {.d_model = 96, .heads = 4, .kv_heads = 2, .rotary = MultiHeadAttention::Rotary{}, .window = window});
+    initialise(layer, 3);
+    Random random(4, Stream::statistics);
+    const Tensor x(random_array(random, {1, many, 96}, DType::f32));
+    const Array whole = layer(x, {.mask = Mask::causal()}).out.value();
+    EXPECT_TRUE(same_bits(in_pieces(layer, x, std::vector<std::int64_t>(many, 1)), whole));
+    EXPECT_TRUE(same_bits(in_pieces(layer, x, {127, 1, 1, 126, 3, 40, 2}), whole));
   }
 }
 
