@@ -58,6 +58,12 @@ struct Region {
 /// Columns of B packed side by side; blocks of columns start at multiples of it.
 constexpr std::int64_t panel_width = tile_columns;
 
+/// Steps of k that are worked on before C is left: as many blocks of gemm_block_k as a second-level cache has
+/// room for, in equal parts.
+std::int64_t chunk_of_k(std::int64_t k);
+/// Floats of A that stay in a second-level cache while panels of B and C pass by.
+constexpr std::int64_t most_floats_held = std::int64_t{768} * gemm_block_k;
+
 /// Operands packed beforehand for the region's first_k … last_k - 1, of all rows and columns of the product,
 /// or null.
 struct Packed {

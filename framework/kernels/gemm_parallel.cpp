@@ -10,8 +10,9 @@ namespace headlab::kernels::detail {
 namespace {
 
 /// How a product is cut for several threads, from its shape alone: C in blocks of whole columns, which all
-/// read A, or of whole rows, which all read B. What all read is the smaller one and packed beforehand; of the
-/// other, each number belongs to one block, which packs it where and when it needs it.
+/// read A, or of whole rows, which all read B. What all read is packed beforehand: A where it is small enough
+/// to stay in every thread's cache, else B, which then passes by. Of the other, each number belongs to one
+/// block, which packs it where and when it needs it.
 struct Plan {
   bool shares_a;
   std::int64_t units, blocks;  ///< panels of columns or tiles of rows, in so many blocks
@@ -32,7 +33,8 @@ struct Plan {
 };
 Plan plan_for(const Product& p, const RowTiles& tiles) {
   Plan plan{};
-  plan.shares_a = p.m <= p.n;
+  plan.depth = chunk_of_k(p.k);
+  plan.shares_a = p.m <= p.n && p.m * plan.depth <= most_floats_held;
   plan.units = plan.shares_a ? (p.n + panel_width - 1) / panel_width : tiles.count();
   // As many parts as have 2 million operations each, up to 32: smaller ones cost more to hand out than they
   // save.
@@ -44,23 +46,19 @@ Plan plan_for(const Product& p, const RowTiles& tiles) {
   plan.k_parts = cuts_k ? (p.k + gemm_block_k - 1) / gemm_block_k : 1;
   parts /= plan.k_parts;
   if (cuts_k && plan.k_parts % 2 != 0) parts = std::max<std::int64_t>(parts, 2);
-  // A power of two, so that two, four and eight threads have equal shares; at least four tiles high, or a
+  // A power of two, so that two, four and eight threads have equal shares; at least six tiles high, or a
   // panel of B is not worth fetching.
-  const std::int64_t most = plan.shares_a ? plan.units : plan.units / 4;
+  const std::int64_t most = plan.shares_a ? plan.units : plan.units / 6;
   plan.blocks = static_cast<std::int64_t>(
       std::bit_floor(static_cast<std::uint64_t>(std::max<std::int64_t>(std::min(parts, most), 1))));
-  // What is packed beforehand stays in a second-level cache, or nearly.
-  constexpr std::int64_t most_packed = std::int64_t{1} << 19;
-  const std::int64_t depth = most_packed / std::min(p.m, p.n) / gemm_block_k * gemm_block_k;
-  plan.depth = std::min(std::max(depth, gemm_block_k), p.k);
   return plan;
 }
 
 /// Packs op(A) into `a` and op(B) into `b` where they are wanted.
 void pack(const Product& p, const RowTiles& tiles, const Region& all, float* a, float* b) {
-  constexpr std::int64_t tiles_at_once = 4;
+  constexpr std::int64_t tiles_at_once = 8, columns_at_once = 4 * panel_width;
   const std::int64_t row_pieces = a ? (tiles.count() + tiles_at_once - 1) / tiles_at_once : 0;
-  const std::int64_t column_pieces = b ? (p.n + panel_width - 1) / panel_width : 0;
+  const std::int64_t column_pieces = b ? (p.n + columns_at_once - 1) / columns_at_once : 0;
   const std::int64_t floats = ((a ? p.m : 0) + (b ? p.n : 0)) * (all.last_k - all.first_k);
   const Cost cost{.bytes = 8 * static_cast<double>(floats) / static_cast<double>(row_pieces + column_pieces)};
   parallel_for(row_pieces + column_pieces, 1, cost, [&](std::int64_t begin, std::int64_t end) {
@@ -71,8 +69,8 @@ void pack(const Product& p, const RowTiles& tiles, const Region& all, float* a, 
         part.last_tile = std::min(part.first_tile + tiles_at_once, tiles.count());
         pack_rows(p, tiles, part, a);
       } else {
-        part.first_column = (piece - row_pieces) * panel_width;
-        part.last_column = std::min(part.first_column + panel_width, p.n);
+        part.first_column = (piece - row_pieces) * columns_at_once;
+        part.last_column = std::min(part.first_column + columns_at_once, p.n);
         pack_columns(p, part, b);
       }
     }
@@ -118,16 +116,8 @@ void multiply_blocks_of_k(const Product& p, const RowTiles& tiles, const Plan& p
   });
 }
 
-}  // namespace
-
-void multiply_parallel(const Product& p, const GemmFinish& finish) {
-  const RowTiles tiles(p.m);
-  const Plan plan = plan_for(p, tiles);
-  if (plan.k_parts > 1) {
-    multiply_blocks_of_k(p, tiles, plan);
-    if (finish) finish({0, p.m, 0, p.n});
-    return;
-  }
+/// The product by `plan`, without cutting k.
+void multiply_blocks(const Product& p, const RowTiles& tiles, const Plan& plan, const GemmFinish& finish) {
   const bool packs = plan.blocks > 1 && worth_packing(p, plan.shares_a);
   const Scratch<float> scratch(!packs          ? 0
                                : plan.shares_a ? packed_a_size(p, plan.depth)
@@ -150,6 +140,37 @@ void multiply_parallel(const Product& p, const GemmFinish& finish) {
                              part.last_column - part.first_column});
                    }
                  });
+  }
+}
+
+}  // namespace
+
+void multiply_parallel(const Product& p, const GemmFinish& finish) {
+  const RowTiles tiles(p.m);
+  const Plan plan = plan_for(p, tiles);
+  if (plan.k_parts > 1) {
+    multiply_blocks_of_k(p, tiles, plan);
+    if (finish) finish({0, p.m, 0, p.n});
+    return;
+  }
+  // A shared B much larger than the caches would go to memory and back: as many of its columns at a time as
+  // stay in a third-level cache.
+  constexpr std::int64_t most_shared = std::int64_t{1} << 21;
+  const std::int64_t wide = plan.shares_a ? p.n : std::max(most_shared / plan.depth, panel_width);
+  const std::int64_t parts = (p.n + wide - 1) / wide;
+  const std::int64_t panels = (p.n + panel_width - 1) / panel_width;
+  for (std::int64_t part = 0; part < parts; ++part) {
+    const std::int64_t first = part * panels / parts * panel_width;
+    const std::int64_t last = std::min((part + 1) * panels / parts * panel_width, p.n);
+    Product own = p;
+    own.n = last - first;
+    own.b = p.at_b(0, first);
+    own.c = p.c + first;
+    own.start = p.start == nullptr ? nullptr : p.start + first;
+    const auto shifted = [&](const GemmBlock& block) {
+      finish({block.row, block.rows, block.column + first, block.columns});
+    };
+    multiply_blocks(own, tiles, plan, finish ? GemmFinish(shifted) : GemmFinish());
   }
 }
 

@@ -131,38 +131,90 @@ constexpr TileFunctions tile_functions() {
   (std::make_integer_sequence<int, most_rows(vectors)>{});
 }
 
-/// `rows` ≤ tile_rows rows of op(A), `depth` long, become to[k·rows + i].
-inline void pack_a(bool transposed, const float* a, std::int64_t lda, std::int64_t rows, std::int64_t depth,
-                   float* to) {
+/// transpose() of rows that come from afar: what follows is asked for meanwhile, at the end of a row that of
+/// `next`, the next rows to be transposed (null: none).
+inline void transpose_from_afar(const float* from, std::int64_t from_step, std::int64_t rows,
+                                std::int64_t columns, float* to, std::int64_t to_step, const float* next) {
+  constexpr std::int64_t at_once = 2 * lanes, ahead = 4 * lanes;
+  for (std::int64_t j = 0; j < columns; j += at_once) {
+    const std::int64_t wanted = j + ahead;
+    const float* const source = wanted < columns ? from + wanted : next ? next + wanted - columns : nullptr;
+    for (std::int64_t i = 0; source && i < rows; ++i) {
+      __builtin_prefetch(source + i * from_step);
+      __builtin_prefetch(source + i * from_step + lanes);
+    }
+    transpose(from + j, from_step, rows, std::min(at_once, columns - j), to + j * to_step, to_step);
+  }
+}
+
+/// `count` tiles of `rows` ≤ tile_rows rows of op(A) each, `depth` long: op(A)[t·rows + i, k] becomes
+/// to[t·tile_step + k·rows + i]. Stored transposed, all of them are read along at a time, as memory likes it.
+inline void pack_a(bool transposed, const float* a, std::int64_t lda, std::int64_t count, std::int64_t rows,
+                   std::int64_t depth, float* to, std::int64_t tile_step) {
   // Whole vectors are written, and what they spoil is written again; the last ones would reach past the end,
   // where another thread may have packed already.
   const std::int64_t whole = std::max<std::int64_t>(0, depth - (lanes - 1) / rows);
   if (transposed) {
+    constexpr std::int64_t ahead = 12;  // rows of memory: they lie too far apart to be fetched unasked
     const mask16 wanted = first_lanes(rows);
-    for (std::int64_t k = 0; k < whole; ++k) store(to + k * rows, load_masked(a + k * lda, wanted, 0.0F));
+    for (std::int64_t k = 0; k < whole; ++k) {
+      if (k + ahead < whole) {
+        for (std::int64_t i = 0; i < count * rows; i += lanes) __builtin_prefetch(a + (k + ahead) * lda + i);
+      }
+      for (std::int64_t t = 0; t < count; ++t) {
+        store(to + t * tile_step + k * rows, load_masked(a + k * lda + t * rows, wanted, 0.0F));
+      }
+    }
   } else {
-    transpose(a, lda, rows, whole, to, rows);
+    for (std::int64_t t = 0; t < count; ++t) {
+      const float* const tile = a + t * rows * lda;
+      transpose_from_afar(tile, lda, rows, whole, to + t * tile_step, rows,
+                          t + 1 < count ? tile + rows * lda : nullptr);
+    }
   }
-  for (std::int64_t k = whole; k < depth; ++k) {
-    for (std::int64_t i = 0; i < rows; ++i) to[k * rows + i] = transposed ? a[k * lda + i] : a[i * lda + k];
+  for (std::int64_t t = 0; t < count; ++t) {
+    for (std::int64_t k = whole; k < depth; ++k) {
+      for (std::int64_t i = 0; i < rows; ++i) {
+        const std::int64_t row = t * rows + i;
+        to[t * tile_step + k * rows + i] = transposed ? a[k * lda + row] : a[row * lda + k];
+      }
+    }
   }
 }
 
-/// `columns` columns of op(B), `depth` long, become to[k·width + j], width a multiple of 16. What
-/// lies past `columns` is not used.
+/// `columns` columns of op(B), `depth` long, in panels of `width` (a multiple of 16, the last one as wide as
+/// it needs to be): column p·width + j becomes to[p·width·depth + k·width + j]. What lies past `columns` is
+/// not used.
 inline void pack_b(bool transposed, const float* b, std::int64_t ldb, std::int64_t columns,
                    std::int64_t depth, float* to, std::int64_t width) {
+  const std::int64_t whole = columns / width * width, rest = columns - whole;
+  const std::int64_t rest_width = (rest + lanes - 1) / lanes * lanes;
   if (transposed) {
     for (std::int64_t j = 0; j < columns; j += transpose_rows) {
-      transpose(b + j * ldb, ldb, std::min(transpose_rows, columns - j), depth, to + j, width);
+      const std::int64_t panel = j / width * width;
+      const std::int64_t next = j + transpose_rows;
+      transpose_from_afar(b + j * ldb, ldb, std::min(transpose_rows, columns - j), depth,
+                          to + panel * depth + j - panel, panel < whole ? width : rest_width,
+                          next + transpose_rows <= columns ? b + next * ldb : nullptr);
     }
     return;
   }
-  const std::int64_t last = width - lanes;
-  const mask16 wanted = first_lanes(columns - last);
+  constexpr std::int64_t ahead = 12;
+  const std::int64_t last = rest_width - lanes;
+  const mask16 wanted = first_lanes(rest - last);
   for (std::int64_t k = 0; k < depth; ++k) {
-    for (std::int64_t j = 0; j < last; j += lanes) store(to + k * width + j, load(b + k * ldb + j));
-    store(to + k * width + last, load_masked(b + k * ldb + last, wanted, 0.0F));
+    if (k + ahead < depth) {
+      for (std::int64_t j = 0; j < columns; j += lanes) __builtin_prefetch(b + (k + ahead) * ldb + j);
+    }
+    for (std::int64_t panel = 0; panel < whole; panel += width) {
+      for (std::int64_t j = 0; j < width; j += lanes) {
+        store(to + panel * depth + k * width + j, load(b + k * ldb + panel + j));
+      }
+    }
+    if (rest == 0) continue;
+    float* const row = to + whole * depth + k * rest_width;
+    for (std::int64_t j = 0; j < last; j += lanes) store(row + j, load(b + k * ldb + whole + j));
+    store(row + last, load_masked(b + k * ldb + whole + last, wanted, 0.0F));
   }
 }
 

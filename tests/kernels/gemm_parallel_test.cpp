@@ -35,8 +35,12 @@ TEST(GemmParallel, GivesTheSameBitsOnAnyNumberOfThreads) {
 }
 
 TEST(GemmParallel, StartsFromABiasAndHandsOutEveryBlockOnce) {
-  for (const auto& size :
-       {std::array<std::int64_t, 3>{509, 251, 293}, {7, 4099, 769}, {3001, 3, 211}, {2, 3, 5}, {5, 7, 0}}) {
+  for (const auto& size : {std::array<std::int64_t, 3>{509, 251, 293},
+                           {7, 4099, 769},
+                           {3001, 3, 211},
+                           {197, 2083, 1021},  // some columns of B at a time
+                           {2, 3, 5},
+                           {5, 7, 0}}) {
     const std::int64_t m = size[0], n = size[1], k = size[2];
     for (const Transpose ta : both) {
       for (const Transpose tb : both) {
