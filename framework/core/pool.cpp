@@ -10,15 +10,9 @@
 
 #include "framework/core/busy_wait.h"
 #include "framework/core/huge_memory.h"
+#include "framework/core/sanitizers.h"
 
-#if defined(__SANITIZE_ADDRESS__)
-#define HEADLAB_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define HEADLAB_ASAN 1
-#endif
-#endif
-#ifdef HEADLAB_ASAN
+#if HEADLAB_ADDRESS_SANITIZER
 #include <sanitizer/asan_interface.h>
 #endif
 
@@ -75,7 +69,7 @@ void poison_fresh([[maybe_unused]] void* block, [[maybe_unused]] std::int64_t by
 }
 
 void free_block(void* block) {
-#ifdef HEADLAB_ASAN
+#if HEADLAB_ADDRESS_SANITIZER
   ASAN_UNPOISON_MEMORY_REGION(block, static_cast<std::size_t>(header_of(block)->capacity));
 #endif
   std::free(header_of(block));
@@ -101,7 +95,7 @@ void trim_locked(Pool& pool) noexcept {
 // Memory for a header and a block after it, and the slab it lies in.
 Slabs::Cut fresh([[maybe_unused]] Pool& pool, std::int64_t capacity) {
   const std::int64_t bytes = capacity + alignment;
-#ifdef HEADLAB_ASAN  // each block by itself, so that a step over its end is seen
+#if HEADLAB_ADDRESS_SANITIZER  // each block by itself, so that a step over its end is seen
   return {std::aligned_alloc(alignment, static_cast<std::size_t>(bytes)), nullptr};
 #else
   if (bytes > Slabs::most_bytes) return {huge_memory(bytes), nullptr};
@@ -135,7 +129,7 @@ void* allocate(std::int64_t bytes) {
     }
   }
   if (block) {
-#ifdef HEADLAB_ASAN
+#if HEADLAB_ADDRESS_SANITIZER
     ASAN_UNPOISON_MEMORY_REGION(block, static_cast<std::size_t>(capacity));
 #endif
   } else {
@@ -165,7 +159,7 @@ void release(void* block) noexcept {
   const std::int64_t capacity = header->capacity;
   const int size_class = header->size_class;
   poison_fresh(block, bytes);
-#ifdef HEADLAB_ASAN
+#if HEADLAB_ADDRESS_SANITIZER
   ASAN_POISON_MEMORY_REGION(block, static_cast<std::size_t>(capacity));
 #endif
   Pool& pool = instance();

@@ -9,15 +9,9 @@
 
 #include "framework/core/busy_wait.h"
 #include "framework/core/parallel.h"
+#include "framework/core/sanitizers.h"
 
-#if defined(__SANITIZE_THREAD__)
-#define HEADLAB_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define HEADLAB_TSAN 1
-#endif
-#endif
-#ifdef HEADLAB_TSAN
+#if HEADLAB_THREAD_SANITIZER
 // Debian's TBB is not instrumented, so the way of a task from one thread to another is invisible to
 // ThreadSanitizer: name its two ends. All else goes through atomics of our own.
 extern "C" void __tsan_acquire(void*);
@@ -38,12 +32,12 @@ std::atomic<int> running{0};
 
 [[maybe_unused]] char hand_over = 0;
 void task_leaves() {
-#ifdef HEADLAB_TSAN
+#if HEADLAB_THREAD_SANITIZER
   __tsan_release(&hand_over);
 #endif
 }
 void task_arrives() {
-#ifdef HEADLAB_TSAN
+#if HEADLAB_THREAD_SANITIZER
   __tsan_acquire(&hand_over);
 #endif
 }

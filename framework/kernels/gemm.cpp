@@ -36,6 +36,24 @@ void count_product(std::int64_t m, std::int64_t n, std::int64_t k, Number beta) 
 using detail::Product;
 using detail::RowTiles;
 
+Product product_of(Transpose transpose_a, Transpose transpose_b, std::int64_t m, std::int64_t n,
+                   std::int64_t k, const float* a, std::int64_t lda, const float* b, std::int64_t ldb,
+                   float beta, float* c, std::int64_t ldc) {
+  return {.transposed_a = transpose_a == Transpose::yes,
+          .transposed_b = transpose_b == Transpose::yes,
+          .m = m,
+          .n = n,
+          .k = k,
+          .a = a,
+          .lda = lda,
+          .b = b,
+          .ldb = ldb,
+          .c = c,
+          .ldc = ldc,
+          .start = beta == 0 ? nullptr : c,
+          .start_step = ldc};
+}
+
 template <class Number>
 void clear(std::int64_t m, std::int64_t n, Number* c, std::int64_t ldc) {
   for (std::int64_t i = 0; i < m; ++i) std::fill_n(c + i * ldc, n, Number{0});
@@ -90,19 +108,7 @@ void gemm(Transpose transpose_a, Transpose transpose_b, std::int64_t m, std::int
     return;
   }
   const FlushToZero flush;
-  const Product p{transpose_a == Transpose::yes,
-                  transpose_b == Transpose::yes,
-                  m,
-                  n,
-                  k,
-                  a,
-                  lda,
-                  b,
-                  ldb,
-                  c,
-                  ldc,
-                  beta == 0 ? nullptr : c,
-                  ldc};
+  const Product p = product_of(transpose_a, transpose_b, m, n, k, a, lda, b, ldb, beta, c, ldc);
   const RowTiles tiles(m);
   detail::multiply(p, tiles, {0, tiles.count(), 0, n, 0, k, false}, {});
 }
@@ -117,9 +123,7 @@ void gemm_parallel(Transpose transpose_a, Transpose transpose_b, std::int64_t m,
     if (beta == 0) clear(m, n, c, ldc);
     return;
   }
-  detail::multiply_parallel({transpose_a == Transpose::yes, transpose_b == Transpose::yes, m, n, k, a, lda, b,
-                             ldb, c, ldc, beta == 0 ? nullptr : c, ldc},
-                            {});
+  detail::multiply_parallel(product_of(transpose_a, transpose_b, m, n, k, a, lda, b, ldb, beta, c, ldc), {});
 }
 
 void gemm_bias_parallel(Transpose transpose_a, Transpose transpose_b, std::int64_t m, std::int64_t n,
@@ -133,9 +137,10 @@ void gemm_bias_parallel(Transpose transpose_a, Transpose transpose_b, std::int64
     if (finish) finish({0, m, 0, n});
     return;
   }
-  detail::multiply_parallel({transpose_a == Transpose::yes, transpose_b == Transpose::yes, m, n, k, a, lda, b,
-                             ldb, c, ldc, bias, 0},
-                            finish);
+  Product p = product_of(transpose_a, transpose_b, m, n, k, a, lda, b, ldb, 0, c, ldc);
+  p.start = bias;
+  p.start_step = 0;
+  detail::multiply_parallel(p, finish);
 }
 
 void gemm(Transpose transpose_a, Transpose transpose_b, std::int64_t m, std::int64_t n, std::int64_t k,

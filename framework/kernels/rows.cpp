@@ -188,15 +188,6 @@ void column_sums_any(const T* x, std::int64_t rows, std::int64_t n, T* out, bool
   sum_rows(partial, chunks, out, accumulate);
 }
 
-template <class T>
-void repeat_row_any(const T* row, std::int64_t rows, std::int64_t n, T* out) {
-  profile::moved<T>(1, rows * n);
-  const Cost cost = price<T>(0.06, n);
-  parallel_for(rows, grain_for(cost), cost, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) std::copy_n(row, n, out + i * n);
-  });
-}
-
 }  // namespace
 
 std::int64_t chunk_rows(std::int64_t rows) { return std::max<std::int64_t>(64, (rows + 31) / 32); }
@@ -222,12 +213,6 @@ void column_sums(const float* x, std::int64_t rows, std::int64_t n, float* out, 
 }
 void column_sums(const double* x, std::int64_t rows, std::int64_t n, double* out, bool accumulate) {
   column_sums_any(x, rows, n, out, accumulate);
-}
-void repeat_row(const float* row, std::int64_t rows, std::int64_t n, float* out) {
-  repeat_row_any(row, rows, n, out);
-}
-void repeat_row(const double* row, std::int64_t rows, std::int64_t n, double* out) {
-  repeat_row_any(row, rows, n, out);
 }
 
 }  // namespace headlab::kernels

@@ -1,4 +1,4 @@
-// Loops along one axis of contiguous arrays: softmax, log-softmax, sums of columns, a row copied many times.
+// Loops along one axis of contiguous arrays: softmax, log-softmax, sums of columns.
 //
 // Row-major throughout. `accumulate` adds to what the output holds instead of overwriting it. The bits of an
 // output row depend on that row's inputs alone, never on how many rows stand beside it or on the threads.
@@ -37,9 +37,5 @@ void column_sums(const float* x, std::int64_t rows, std::int64_t n, float* out, 
 void column_sums(const double* x, std::int64_t rows, std::int64_t n, double* out, bool accumulate);
 /// How many rows share one partial sum: from the number of rows alone, so that at most 32 partial sums exist.
 std::int64_t chunk_rows(std::int64_t rows);
-
-/// out[i, j] = row[j] for out of [rows, n].
-void repeat_row(const float* row, std::int64_t rows, std::int64_t n, float* out);
-void repeat_row(const double* row, std::int64_t rows, std::int64_t n, double* out);
 
 }  // namespace headlab::kernels

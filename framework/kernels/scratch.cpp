@@ -6,21 +6,12 @@
 #include "framework/core/check.h"
 #include "framework/core/huge_memory.h"
 #include "framework/core/pool.h"
-
-// g++ defines __SANITIZE_ADDRESS__, clang++ has a feature.
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define HEADLAB_HAS_ASAN 1
-#endif
-#endif
-#ifndef HEADLAB_HAS_ASAN
-#define HEADLAB_HAS_ASAN 0
-#endif
+#include "framework/core/sanitizers.h"
 
 namespace headlab::kernels::detail {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || HEADLAB_HAS_ASAN
+#if HEADLAB_ADDRESS_SANITIZER
 constexpr std::int64_t stack_bytes = 0;  // every piece from the pool, which sees a step over its end
 #else
 constexpr std::int64_t stack_bytes = std::int64_t{2} << 20;

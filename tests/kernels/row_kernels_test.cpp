@@ -46,7 +46,6 @@ std::vector<T> run(Axis axis, bool accumulate) {
   const std::vector<T> logs = output(size, [&](T* to) { log_softmax(x.data(), to, axis); });
   output(size, [&](T* to) { log_softmax_backward(logs.data(), dy.data(), to, axis, accumulate); });
   output(axis.n, [&](T* to) { column_sums(x.data(), rows, axis.n, to, accumulate); });
-  output(size, [&](T* to) { repeat_row(x.data(), rows, axis.n, to); });
 
   const Rows shape{rows, axis.n};
   const auto row = [&] { return std::vector<T>(static_cast<std::size_t>(rows)); };
@@ -130,7 +129,7 @@ std::uint64_t checksum() {
 TEST(RowKernels, TheSameBitsEverywhere) {
   for (const int count : {1, 2, 3, 4, 8}) {
     set_threads(count);
-    EXPECT_EQ(checksum(), 2980826420770198843U) << count << " threads";
+    EXPECT_EQ(checksum(), 16300118761570894121U) << count << " threads";
   }
   set_threads(0);
 }
