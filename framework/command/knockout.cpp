@@ -12,6 +12,7 @@
 #include "framework/core/check.h"
 #include "framework/core/suggest.h"
 #include "framework/heads/analyse.h"
+#include "framework/report/page.h"
 
 namespace headlab {
 
@@ -192,12 +193,14 @@ HeadList ordered(const std::vector<HeadId>& heads, const std::vector<double>& va
   return list;
 }
 
-/// Prints what was found and keeps it for the page, in a file for each way of asking.
+/// Prints what was found and keeps it for the page, in a file for each question and way of asking.
 class Show {
  public:
   Show(const CommandLine& line, const Session& session, Options& o) : line_(line), session_(session), o_(o) {}
-  int operator()(std::string_view file, const nlohmann::json& json, const std::string& text) {
-    o_.page.keep(line_, session_, *o_.run, file, json);
+  int operator()(std::string_view question, const nlohmann::json& json, const std::string& text) {
+    o_.page.keep(
+        line_, session_, *o_.run,
+        knockout_file(question, json.at("how").get<std::string>(), json.at("path").get<std::string>()), json);
     const std::string page = o_.page.write(line_, *o_.run);
     if (o_.common.json) {
       print_json(json);
@@ -267,7 +270,7 @@ int knockout_command(const Session& session) {
     const Answers intact = answers_without(model, task, seed, {}, options);
     nlohmann::json json = knockout_json(asked, intact);
     json["sets"] = sets_json(losses, asked);
-    return show("knockout-sets.json", json, sets_text(losses, intact, asked));
+    return show("knockout-sets", json, sets_text(losses, intact, asked));
   }
   if (o.keep_one) {
     with_sequences(2 * count);
@@ -276,7 +279,7 @@ int knockout_command(const Session& session) {
     const Answers intact = answers_without(model, task, seed, {}, options);
     nlohmann::json json = knockout_json(asked, intact);
     json["layers"] = kept_json(kept, asked);
-    return show("knockout-keep-one.json", json, kept_text(kept, intact, asked));
+    return show("knockout-keep-one", json, kept_text(kept, intact, asked));
   }
   if (o.curve) {
     with_sequences(14);
@@ -285,7 +288,7 @@ int knockout_command(const Session& session) {
     const Answers intact = answers_without(model, task, seed, {}, options);
     nlohmann::json json = knockout_json(asked, intact);
     json["curve"] = curve_json(curve);
-    return show("knockout-curve.json", json, curve_text(curve, intact, asked));
+    return show("knockout-curve", json, curve_text(curve, intact, asked));
   }
   if (o.shapley) {
     const bool exact = heads.size() <= most_exact_heads;
@@ -300,7 +303,7 @@ int knockout_command(const Session& session) {
     const Answers intact = answers_without(model, task, seed, {}, options);
     nlohmann::json json = knockout_json(asked, intact);
     json["shapley"] = shapley_json(values, check);
-    return show("knockout-shapley.json", json, shapley_text(values, check, intact, asked));
+    return show("knockout-shapley", json, shapley_text(values, check, intact, asked));
   }
   with_sequences(o.cumulative ? 2 * count : count + 4);
   SingleHeads found;
@@ -314,14 +317,14 @@ int knockout_command(const Session& session) {
     const std::vector<Answers> steps = cumulative(model, task, seed, order, options);
     nlohmann::json json = knockout_json(asked, steps[0]);
     json["steps"] = cumulative_json(steps, order, asked);
-    return show("knockout-cumulative.json", json, cumulative_text(steps, order, asked));
+    return show("knockout-cumulative", json, cumulative_text(steps, order, asked));
   }
   if (o.check) {
     found.check =
         checked(options, [&](const KnockoutOptions& how) { return knockout_matrix(model, task, seed, how); });
   }
   found.importance = importance();
-  return show("knockout.json", singles_json(found, asked),
+  return show("knockout", singles_json(found, asked),
               knockout_header(asked, found.matrix.intact) + singles_text(found, asked));
 }
 

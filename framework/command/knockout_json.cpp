@@ -51,11 +51,16 @@ Json knockout_json(const KnockoutAsked& asked, const Answers& intact) {
 
 Json loss_json(const KnockoutLoss& loss, const KnockoutAsked& asked) {
   const std::vector<double>& values = asked.kinds ? loss.kinds : loss.readouts;
-  Json columns = Json::object();
-  for (std::size_t c = 0; c < asked.columns.size(); ++c) columns[asked.columns[c]] = values[c];
+  const std::vector<std::optional<double>>& halves =
+      asked.kinds ? loss.kind_intervals : loss.readout_intervals;
+  Json columns = Json::object(), intervals = Json::object();
+  for (std::size_t c = 0; c < asked.columns.size(); ++c) {
+    columns[asked.columns[c]] = values[c];
+    intervals[asked.columns[c]] = c < halves.size() ? or_null(halves[c]) : Json();
+  }
   return {{"loss_added", loss.loss}, {"interval", or_null(loss.interval)}, {"accuracy_lost", loss.accuracy},
           {"p", or_null(loss.p)},    {"p_holm", or_null(loss.adjusted_p)}, {"matters", loss.matters},
-          {"lost_by", columns}};
+          {"lost_by", columns},      {"lost_by_interval", intervals}};
 }
 
 Json singles_json(const SingleHeads& found, const KnockoutAsked& asked) {

@@ -89,7 +89,9 @@ AnswerCounts::AnswerCounts(const Needs& needs, const Task& task)
       right_(needs.readouts.size()),
       scored_(needs.readouts.size()),
       kind_right_(rules_->kinds.names.size()),
-      kind_scored_(rules_->kinds.names.size()) {}
+      kind_scored_(rules_->kinds.names.size()),
+      sequence_right_(right_.size() + kind_right_.size()),
+      sequence_scored_(sequence_right_.size()) {}
 
 void AnswerCounts::add(const Array& logits, const Batch& batch) {
   const Shape& shape = batch.targets.shape();  // [B, T, R]
@@ -130,13 +132,19 @@ void AnswerCounts::add(const Array& logits, const Batch& batch) {
                  }
                });
   for (const Sequence& sequence : sequences) {
+    const auto keep = [&](std::size_t column, std::int64_t right, std::int64_t scored) {
+      sequence_right_[column].push_back(static_cast<std::int32_t>(right));
+      sequence_scored_[column].push_back(static_cast<std::int32_t>(scored));
+    };
     for (std::size_t r = 0; r < right_.size(); ++r) {
       right_[r] += sequence.right[r];
       scored_[r] += sequence.scored[r];
+      keep(r, sequence.right[r], sequence.scored[r]);
     }
     for (std::size_t k = 0; k < kind_right_.size(); ++k) {
       kind_right_[k] += sequence.kind_right[k];
       kind_scored_[k] += sequence.kind_scored[k];
+      keep(right_.size() + k, sequence.kind_right[k], sequence.kind_scored[k]);
     }
     positions_ += sequence.positions;
     right_positions_ += sequence.right_positions;
@@ -167,6 +175,17 @@ Answers AnswerCounts::answers() const {
   result.sequence = share(right_sequences_, result.sequences);
   result.loss = result.pairs > 0 ? loss_ / static_cast<double>(result.pairs) : 0;
   result.sequence_losses = sequence_losses_;
+  result.sequence_right = sequence_right_;
+  result.sequence_scored = sequence_scored_;
+  if (!rules_->probes.empty()) {
+    const auto readouts = static_cast<std::ptrdiff_t>(right_.size());
+    const auto replace = [&](auto& lists, const auto& probed) {
+      lists.erase(lists.begin(), lists.begin() + readouts);
+      lists.insert(lists.begin(), probed.begin(), probed.end());
+    };
+    replace(result.sequence_right, probed_.sequence_right);
+    replace(result.sequence_scored, probed_.sequence_counted);
+  }
   return result;
 }
 

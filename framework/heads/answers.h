@@ -24,6 +24,9 @@ struct Answers {
   std::int64_t pairs = 0, positions = 0, sequences = 0;
   double loss = 0;                      ///< mean cross entropy over pairs, nats
   std::vector<double> sequence_losses;  ///< mean over a sequence's pairs, one per sequence with a scored pair
+  /// Of every sequence how many answers are right, and how many there are: one list for each of `readouts`,
+  /// then for each of `kinds`.
+  std::vector<std::vector<std::int32_t>> sequence_right, sequence_scored;
 
   /// The one that the task counts. Under greedy decoding a sequence is right exactly when it is right with
   /// teacher forcing: each token follows from a right prefix.
@@ -58,6 +61,8 @@ class AnswerCounts {
   std::int64_t right_positions_ = 0, positions_ = 0, right_sequences_ = 0;
   double loss_ = 0;
   std::vector<double> sequence_losses_;
+  // Per read-out, then per kind.
+  std::vector<std::vector<std::int32_t>> sequence_right_, sequence_scored_;
 };
 
 /// Indices b·T + t of the positions with a scored read-out, in order.

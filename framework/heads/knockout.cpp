@@ -21,6 +21,27 @@ double mean_of(const std::vector<double>& values) {
   return values.empty() ? 0 : sum / static_cast<double>(values.size());
 }
 
+// Of the share Δ = Σ dᵢ / Σ mᵢ of answers that are lost, where sequence i loses dᵢ of its mᵢ. Sequences are
+// what is drawn, not answers: linearised, Δ is the mean of eᵢ = dᵢ − Δ·mᵢ over the mean of mᵢ, so that its
+// standard error is √(n/(n − 1) Σ eᵢ²) / Σ mᵢ. With the same m for all it is the t interval of dᵢ/m.
+std::optional<double> share_interval(const std::vector<std::int32_t>& intact,
+                                     const std::vector<std::int32_t>& without,
+                                     const std::vector<std::int32_t>& scored) {
+  double n = 0, answers = 0, lost = 0;
+  for (std::size_t i = 0; i < scored.size(); ++i) {
+    n += scored[i] > 0 ? 1 : 0;
+    answers += scored[i];
+    lost += intact[i] - without[i];
+  }
+  if (n < 2) return std::nullopt;
+  double squares = 0;
+  for (std::size_t i = 0; i < scored.size(); ++i) {
+    const double away = intact[i] - without[i] - lost / answers * scored[i];
+    squares += away * away;
+  }
+  return student_t_quantile(0.975, n - 1) * std::sqrt(n / (n - 1) * squares) / answers;
+}
+
 }  // namespace
 
 Knockout::Knockout(Model& model, std::span<const HeadId> heads) {
@@ -45,6 +66,11 @@ KnockoutLoss loss_between(const Answers& intact, const Answers& without, Accurac
   }
   for (std::size_t k = 0; k < without.kinds.size(); ++k) {
     loss.kinds.push_back(intact.kinds[k] - without.kinds[k]);
+  }
+  for (std::size_t c = 0; c < without.sequence_right.size(); ++c) {
+    const std::optional<double> half =
+        share_interval(intact.sequence_right[c], without.sequence_right[c], without.sequence_scored[c]);
+    (c < without.readouts.size() ? loss.readout_intervals : loss.kind_intervals).push_back(half);
   }
   std::vector<double> differences;
   for (std::size_t i = 0; i < without.sequence_losses.size(); ++i) {

@@ -33,7 +33,9 @@ struct KnockoutLoss {
   double accuracy = 0;           ///< intact − without, as the task counts it, with teacher forcing
   std::vector<double> readouts;  ///< share of right answers lost, as Answers::readouts has them
   std::vector<double> kinds;     ///< the same per kind of answer, see token_kinds()
-  double loss = 0;               ///< without − intact: mean over sequences, nats
+  /// Half of their 95 % t intervals over sequences; absent with fewer than two that have such answers.
+  std::vector<std::optional<double>> readout_intervals, kind_intervals;
+  double loss = 0;  ///< without − intact: mean over sequences, nats
   /// Half of the 95 % t interval of `loss` over sequences; absent with fewer than two.
   std::optional<double> interval;
 

@@ -32,8 +32,8 @@ std::string jobs_of_heads(const AblationResult& result);
 ///  "d_head", "low_rank", "learning_rate", "learning_rate_choice": {"seeds", "at_the_edge", "tried":
 ///  [{"learning_rate", "loss": one a seed}]} or null, "seconds", "confidence", "normalised_entropy",
 ///  "clean_heads", "cover", "blended", "prototype", "curve": {"steps", "mean", "ci95"}}], "runs": [a run
-///  record each, its "curve" at the steps of its level's], "knockout": {"run", "heads", "readouts", "drop"}
-///  or null, "published":
+///  record each, its "curve" at the steps of its level's], "knockout": {"run", "heads", "readouts", "drop",
+///  "interval": half of a 95 % one, as "drop"} or null, "published":
 ///  {"source", "levels": [{"heads", "bleu", "perplexity"}]}}.
 /// What is not known is null.
 nlohmann::json ablation_json(const AblationResult& result);

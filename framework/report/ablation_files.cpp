@@ -89,15 +89,19 @@ Json to_json(const AblationLevel& level, const std::string& setting) {
 
 Json knockout_json(const AblationResult& result) {
   if (!result.knockout || !result.picked) return {};
-  Json heads = Json::array(), drop = Json::array();
+  Json heads = Json::array(), drop = Json::array(), intervals = Json::array();
   for (const KnockoutLoss& loss : result.knockout->heads) {
     heads.push_back(loss.head.str());
     drop.push_back(loss.readouts);
+    intervals.push_back(Json::array());
+    for (const std::optional<double>& half : loss.readout_intervals)
+      intervals.back().push_back(or_null(half));
   }
   return {{"run", result.picked->record.name},
           {"heads", heads},
           {"readouts", result.knockout->answers},
-          {"drop", drop}};
+          {"drop", drop},
+          {"interval", intervals}};
 }
 
 std::string whole(std::int64_t value) { return fmt::format("{}", value); }

@@ -10,13 +10,14 @@
 #include "framework/report/format.h"
 #include "framework/report/html.h"
 #include "framework/report/page_assets.h"
+#include "framework/report/terminal.h"
 
 namespace headlab {
 
 namespace {
 
-constexpr double width = 640, height = 340;
-constexpr double left = 62, right = 16, top = 40, bottom = 48;
+constexpr double width = 640, plot = 252;
+constexpr double left = 72, right = 16, below = 48, legend_row = 22;
 constexpr std::size_t colours = 8;
 constexpr double infinite = std::numeric_limits<double>::infinity();
 
@@ -29,10 +30,10 @@ double nice_step(double span, int pieces) {
   return 10 * power;
 }
 
-// 1, 2 and 5 times the powers of ten; over many decades the powers alone.
+// 1, 2 and 5 times the powers of ten; over more than three decades the powers alone.
 std::vector<double> log_ticks(double low, double high) {
   std::vector<double> ticks;
-  const bool few = std::log10(high / low) <= 4;
+  const bool few = std::log10(high / low) <= 3.2;
   for (double power = std::pow(10.0, std::floor(std::log10(low))); power <= high; power *= 10) {
     for (const double factor : {1.0, 2.0, 5.0}) {
       const double x = factor * power;
@@ -48,10 +49,26 @@ std::string tick_text(double value, double step) {
   return fixed(value, decimals);
 }
 
-// Maps the data's range to the picture.
+// Where each entry of the legend begins. There is room for the larger letters of a narrow window.
+struct Place {
+  double x = 0, y = 0;
+};
+std::vector<Place> legend_places(const Chart& chart) {
+  std::vector<Place> places;
+  Place at{left, 30};
+  for (const ChartSeries& series : chart.series) {
+    const double wide = series.name.empty() ? 0 : 40 + 9.8 * static_cast<double>(display_width(series.name));
+    if (at.x > left && at.x + wide > width - right) at = {left, at.y + legend_row};
+    places.push_back(at);
+    at.x += wide;
+  }
+  return places;
+}
+
+// Maps the data's range to the picture, below `top`.
 class Frame {
  public:
-  explicit Frame(const Chart& chart) : log_(chart.log_x) {
+  Frame(const Chart& chart, double top) : log_(chart.log_x), top_(top), bottom_(top + plot) {
     x_low_ = y_low_ = infinite;
     x_high_ = y_high_ = -infinite;
     for (const ChartSeries& series : chart.series) {
@@ -95,8 +112,10 @@ class Frame {
   }
   double y(double value) const {
     const double inside = std::clamp(value, y_low_, y_high_);
-    return height - bottom - (inside - y_low_) / (y_high_ - y_low_) * (height - top - bottom);
+    return bottom_ - (inside - y_low_) / (y_high_ - y_low_) * plot;
   }
+  double top() const { return top_; }
+  double bottom() const { return bottom_; }
   double x_low() const { return x_low_; }
   double x_high() const { return x_high_; }
   double y_low() const { return y_low_; }
@@ -116,6 +135,7 @@ class Frame {
     y_high_ = std::max(y_high_, p.y);
   }
   bool log_;
+  double top_, bottom_;
   double x_low_, x_high_, y_low_, y_high_;
 };
 
@@ -143,15 +163,15 @@ std::string axes(const Chart& chart, const Frame& frame) {
     }
   }
   for (const double x : ticks) {
-    out += fmt::format(R"(<text class="tick m" x="{:.1f}" y="{}">{}</text>)", frame.x(x),
-                       height - bottom + 18, tick_text(x, x_step));
+    out += fmt::format(R"(<text class="tick m" x="{:.1f}" y="{}">{}</text>)", frame.x(x), frame.bottom() + 18,
+                       tick_text(x, x_step));
   }
   out += fmt::format(R"(<line class="axis" x1="{0}" x2="{1}" y1="{2}" y2="{2}"/>)", left, width - right,
-                     height - bottom);
+                     frame.bottom());
   out += fmt::format(R"(<text class="label m" x="{}" y="{}">{}</text>)", (left + width - right) / 2,
-                     height - 10, escaped(chart.x_label));
+                     frame.bottom() + below - 10, escaped(chart.x_label));
   out += fmt::format(R"x(<text class="label m" transform="translate(16 {}) rotate(-90)">{}</text>)x",
-                     (top + height - bottom) / 2, escaped(chart.y_label));
+                     (frame.top() + frame.bottom()) / 2, escaped(chart.y_label));
   return out;
 }
 
@@ -197,16 +217,16 @@ std::string series_svg(const ChartSeries& series, const Frame& frame, std::size_
   return out + "</g>";
 }
 
-std::string legend(const Chart& chart) {
+std::string legend(const Chart& chart, const std::vector<Place>& places) {
   std::string out;
-  double x = left;
   for (std::size_t i = 0; i < chart.series.size(); ++i) {
     const ChartSeries& series = chart.series[i];
     if (series.name.empty()) continue;
-    out += fmt::format(R"(<g class="s{0}"><line class="line{1}" x1="{2}" x2="{3}" y1="30" y2="30"/></g>)",
-                       i % colours, series.dashed ? " dash" : "", x, x + 18);
-    out += fmt::format(R"(<text class="tick" x="{}" y="34">{}</text>)", x + 23, escaped(series.name));
-    x += 36 + 7.2 * static_cast<double>(series.name.size());
+    const Place& at = places[i];
+    out += fmt::format(R"(<g class="s{0}"><line class="line{1}" x1="{2}" x2="{3}" y1="{4}" y2="{4}"/></g>)",
+                       i % colours, series.dashed ? " dash" : "", at.x, at.x + 18, at.y);
+    out += fmt::format(R"(<text class="key" x="{}" y="{}">{}</text>)", at.x + 23, at.y + 4,
+                       escaped(series.name));
   }
   return out;
 }
@@ -214,16 +234,17 @@ std::string legend(const Chart& chart) {
 }  // namespace
 
 std::string chart_svg(const Chart& chart) {
-  const Frame frame(chart);
-  std::string out = svg_opening(width, height, chart.title);
+  const std::vector<Place> places = legend_places(chart);
+  const Frame frame(chart, (places.empty() ? 30 : places.back().y) + 12);
+  std::string out = svg_opening("chart", width, frame.bottom() + below, chart.title);
   out += fmt::format(R"(<text class="title" x="{}" y="16">{}</text>)", left, escaped(chart.title));
-  out += axes(chart, frame) + legend(chart);
+  out += axes(chart, frame) + legend(chart, places);
   for (const ChartMark& mark : chart.marks) {
     out += fmt::format(R"(<line class="mark" x1="{0:.1f}" x2="{0:.1f}" y1="{1}" y2="{2}"/>)", frame.x(mark.x),
-                       top, height - bottom);
+                       frame.top(), frame.bottom());
     const bool turns = frame.x(mark.x) > width / 2;
     out += fmt::format(R"(<text class="tick{}" x="{:.1f}" y="{}">{}</text>)", turns ? " e" : "",
-                       frame.x(mark.x) + (turns ? -4 : 4), top + 10, escaped(mark.text));
+                       frame.x(mark.x) + (turns ? -4 : 4), frame.top() + 12, escaped(mark.text));
   }
   for (std::size_t i = 0; i < chart.series.size(); ++i) out += series_svg(chart.series[i], frame, i);
   return out + "</svg>";

@@ -43,6 +43,7 @@ struct MatrixPicture {
   std::string title = {};
   std::vector<std::string> rows = {}, columns = {};  ///< labels
   std::vector<double> values = {};                   ///< row by row; not finite: no value
+  std::vector<double> half_widths = {};              ///< of an interval around each, or none at all
   double low = 0, high = 1;                          ///< the ends of the scale; beyond them the colour stays
   bool diverging = false;  ///< two hues away from 0, which is in the middle of the scale
   int decimals = 2;        ///< of the numbers in the cells

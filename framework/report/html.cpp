@@ -98,10 +98,10 @@ std::string HtmlTable::str() const {
   return out;
 }
 
-std::string svg_opening(double width, double height, std::string_view title) {
-  return fmt::format(R"(<svg class="picture" role="img" viewBox="0 0 {0} {1}" width="{0}" height="{1}" )"
+std::string svg_opening(std::string_view kind, double width, double height, std::string_view title) {
+  return fmt::format(R"(<svg class="picture {3}" role="img" viewBox="0 0 {0} {1}" width="{0}" height="{1}" )"
                      R"(xmlns="http://www.w3.org/2000/svg" aria-label="{2}"><title>{2}</title>)",
-                     width, height, escaped(title));
+                     width, height, escaped(title), kind);
 }
 
 std::string html_details(std::string_view summary, std::string_view body) {

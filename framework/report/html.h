@@ -39,8 +39,9 @@ class HtmlTable {
   std::vector<std::string> notes_;
 };
 
-/// The first tag of a picture and its title, which is its text for those who do not see it.
-std::string svg_opening(double width, double height, std::string_view title);
+/// The first tag of a picture of a kind, which is a class of the style sheet, and its title, which is its
+/// text for those who do not see it.
+std::string svg_opening(std::string_view kind, double width, double height, std::string_view title);
 
 /// What is folded away until somebody opens it; printed open.
 std::string html_details(std::string_view summary, std::string_view body);

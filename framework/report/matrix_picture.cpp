@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -13,6 +14,8 @@
 namespace headlab {
 
 namespace {
+
+constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 using Colour = std::array<double, 3>;
 Colour between(const Colour& a, const Colour& b, double share) {
@@ -36,6 +39,8 @@ std::string matrix_svg(const MatrixPicture& m) {
   const std::size_t rows = m.rows.size(), columns = m.columns.size();
   check(m.values.size() == rows * columns, "matrix", "{} values for {} rows and {} columns", m.values.size(),
         rows, columns);
+  check(m.half_widths.empty() || m.half_widths.size() == m.values.size(), "matrix",
+        "{} intervals for {} values", m.half_widths.size(), m.values.size());
   check(m.low < m.high, "matrix", "the scale goes from {} to {}", m.low, m.high);
   const auto longest = [](const std::vector<std::string>& labels) {
     std::size_t most = 0;
@@ -44,8 +49,9 @@ std::string matrix_svg(const MatrixPicture& m) {
   };
   const bool numbers = columns <= 16;
   const bool turned = longest(m.columns) > 6;
+  const bool intervals = numbers && !m.half_widths.empty();
   const double cell = numbers ? 46 : std::max(10.0, 700.0 / static_cast<double>(columns));
-  const double row_height = 24;
+  const double row_height = intervals ? 34 : 24;
   const double x0 = 12 + 7.4 * std::min(longest(m.rows), 28.0);
   const double y0 = 30 + (turned ? 6.4 * std::min(longest(m.columns), 18.0) : 18);
   // Wide enough for its title, and for the last of the turned labels, which lean out.
@@ -53,7 +59,7 @@ std::string matrix_svg(const MatrixPicture& m) {
   const double w = std::max(x0 + cell * static_cast<double>(columns) + 12 + lean,
                             24 + 8.4 * static_cast<double>(display_width(m.title)));
   const double h = y0 + row_height * static_cast<double>(rows) + 12;
-  std::string out = svg_opening(w, h, m.title);
+  std::string out = svg_opening("matrix", w, h, m.title);
   out += fmt::format(R"(<text class="title" x="12" y="16">{}</text>)", escaped(m.title));
   for (std::size_t j = 0; j < columns; ++j) {
     const double x = x0 + cell * (static_cast<double>(j) + 0.5);
@@ -64,22 +70,29 @@ std::string matrix_svg(const MatrixPicture& m) {
   }
   for (std::size_t i = 0; i < rows; ++i) {
     const double y = y0 + row_height * static_cast<double>(i);
-    out += fmt::format(R"(<text class="tick e" x="{:.1f}" y="{:.1f}">{}</text>)", x0 - 6, y + 16,
-                       escaped(m.rows[i]));
+    out += fmt::format(R"(<text class="tick e" x="{:.1f}" y="{:.1f}">{}</text>)", x0 - 6,
+                       y + row_height / 2 + 4, escaped(m.rows[i]));
     for (std::size_t j = 0; j < columns; ++j) {
       const double value = m.values[i * columns + j];
       if (!std::isfinite(value)) continue;
       const double x = x0 + cell * static_cast<double>(j);
       const double share = std::clamp((value - m.low) / (m.high - m.low), 0.0, 1.0);
       const Colour c = colour_of(share, m.diverging);
+      const double half = m.half_widths.empty() ? not_a_number : m.half_widths[i * columns + j];
       const bool dark = 0.3 * c[0] + 0.59 * c[1] + 0.11 * c[2] < 130;
       out += fmt::format(R"(<rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}" )"
-                         R"x(fill="rgb({:.0f},{:.0f},{:.0f})"><title>{} · {}: {}</title></rect>)x",
+                         R"x(fill="rgb({:.0f},{:.0f},{:.0f})"><title>{} · {}: {}{}</title></rect>)x",
                          x, y, cell - 1, row_height - 1, c[0], c[1], c[2], escaped(m.rows[i]),
-                         escaped(m.columns[j]), fixed(value, m.decimals + 1));
+                         escaped(m.columns[j]), fixed(value, m.decimals + 1),
+                         std::isfinite(half) ? " ± " + fixed(half, m.decimals + 1) : "");
       if (numbers) {
         out += fmt::format(R"(<text class="cell m {}" x="{:.1f}" y="{:.1f}">{}</text>)",
-                           dark ? "onDark" : "onPale", x + cell / 2, y + 16, fixed(value, m.decimals));
+                           dark ? "onDark" : "onPale", x + cell / 2, y + (intervals ? 14 : 16),
+                           fixed(value, m.decimals));
+      }
+      if (intervals && std::isfinite(half)) {
+        out += fmt::format(R"(<text class="cell half m {}" x="{:.1f}" y="{:.1f}">±{}</text>)",
+                           dark ? "onDark" : "onPale", x + cell / 2, y + 27, fixed(half, m.decimals));
       }
     }
   }

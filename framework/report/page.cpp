@@ -10,6 +10,7 @@
 #include "framework/core/check.h"
 #include "framework/files/atomic_file.h"
 #include "framework/files/json_file.h"
+#include "framework/heads/intervention.h"
 #include "framework/report/chart.h"
 #include "framework/report/html.h"
 #include "framework/report/page_assets.h"
@@ -22,10 +23,10 @@ namespace {
 using Json = nlohmann::json;
 namespace fs = std::filesystem;
 
-// One for each way of asking.
-constexpr std::array knockout_files = {
-    "knockout.json",          "knockout-sets.json",  "knockout-cumulative.json",
-    "knockout-keep-one.json", "knockout-curve.json", "knockout-shapley.json"};
+constexpr std::array knockout_questions = {"knockout",          "knockout-sets",  "knockout-cumulative",
+                                           "knockout-keep-one", "knockout-curve", "knockout-shapley"};
+constexpr std::array hows = {How::zero, How::mean, How::resample, How::uniform, How::frozen};
+constexpr std::array paths = {Path::all, Path::q, Path::k, Path::v, Path::residual};
 
 Json read_if_there(const fs::path& path) { return fs::exists(path) ? read_json(path) : Json(); }
 
@@ -52,7 +53,7 @@ void take(Parts& parts, PageSections sections) {
 }
 
 template <class Sections>
-void take_file(Parts& parts, const fs::path& folder, const char* file, const char* what,
+void take_file(Parts& parts, const fs::path& folder, const std::string& file, const char* what,
                const Sections& sections_of) {
   const fs::path path = folder / file;
   const Json json = read_if_there(path);
@@ -63,7 +64,9 @@ void take_file(Parts& parts, const fs::path& folder, const char* file, const cha
     fail(path.string(), "is not what headlab writes there: {}", error.what());
   }
   if (json.contains("finding") && json["finding"].is_string()) {
-    parts.findings.push_back(json["finding"].get<std::string>());
+    const std::string variant = knockout_variant(json);
+    parts.findings.push_back((variant.empty() ? "" : fmt::format("Knocked out by {}: ", variant)) +
+                             json["finding"].get<std::string>());
   }
   if (!json.contains("made_by")) return;
   // One command may leave several files.
@@ -93,7 +96,14 @@ Parts parts_of(const fs::path& folder) {
   take_file(parts, folder, "inspect.json", "Heads", inspect_sections);
   take_file(parts, folder, "attention.json", "Attention",
             [&](const Json& attention) { return attention_sections(attention, inspect); });
-  for (const char* file : knockout_files) take_file(parts, folder, file, "Interventions", knockout_sections);
+  for (const char* question : knockout_questions) {
+    for (const How how : hows) {
+      for (const Path path : paths) {
+        take_file(parts, folder, knockout_file(question, name_of(how), name_of(path)), "Interventions",
+                  knockout_sections);
+      }
+    }
+  }
   take_file(parts, folder, "prune.json", "Pruning", prune_sections);
   take_file(parts, folder, "lifeline.json", "Life-lines", lifeline_sections);
   if (config.is_object()) take(parts, training_sections(config, read_lines(folder / "metrics.jsonl")));
@@ -132,6 +142,13 @@ std::string html_of(const Parts& parts) {
 
 }  // namespace
 
+std::string knockout_file(std::string_view question, std::string_view how, std::string_view path) {
+  std::string name(question);
+  if (how != name_of(How::zero) || path != name_of(Path::all)) name += fmt::format("-{}", how);
+  if (path != name_of(Path::all)) name += fmt::format("-{}", path);
+  return name + ".json";
+}
+
 double number_at(const Json& json, const std::string& key) {
   const auto found = json.find(key);
   return found != json.end() && found->is_number() ? found->get<double>() : not_known;
@@ -151,7 +168,12 @@ void add_matrix(PageSection& section, std::string name, const MatrixPicture& mat
   for (std::size_t i = 0; i < matrix.rows.size(); ++i) {
     std::vector<std::string> cells{escaped(matrix.rows[i])};
     for (std::size_t j = 0; j < matrix.columns.size(); ++j) {
-      cells.push_back(html_number(matrix.values[i * matrix.columns.size() + j]));
+      const std::size_t at = i * matrix.columns.size() + j;
+      std::string cell = html_number(matrix.values[at]);
+      if (!matrix.half_widths.empty() && std::isfinite(matrix.half_widths[at])) {
+        cell += " ± " + html_number(matrix.half_widths[at]);
+      }
+      cells.push_back(std::move(cell));
     }
     table.row(std::move(cells));
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -18,6 +19,11 @@ namespace headlab {
 ///   knockout.json, knockout-sets.json and others of `knockout`       prune.json      of `prune`
 ///   lifeline.json   of `lifeline`
 constexpr std::string_view page_name = "report.html";
+
+/// The file of a question to `knockout` ("knockout", "knockout-sets", …) for a way of switching off and a
+/// path: "knockout.json", "knockout-mean.json", "knockout-zero-k.json". What is asked another way stays
+/// beside it.
+std::string knockout_file(std::string_view question, std::string_view how, std::string_view path);
 
 /// {"examples": [{"example", "layers": [{"layer", "site", "heads", "queries", "keys", "weights": base64 of
 /// bytes [heads, n_q, n_k], 255 times the weight}]}]}

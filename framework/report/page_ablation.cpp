@@ -33,10 +33,13 @@ std::string level_html(const Json& level) {
 }
 
 std::string seeds_of(const Json& results, const Json& level, const char* key) {
+  constexpr int in_a_line = 3;
   std::string list;
+  int count = 0;
   for (const Json& run : results.value("runs", Json::array())) {
     if (!belongs(run, level)) continue;
-    if (!list.empty()) list += " ";
+    if (count > 0) list += count % in_a_line == 0 ? " " : "&nbsp;";
+    ++count;
     list +=
         run.contains("failure") && !run["failure"].is_null() ? "failed" : html_number(number_at(run, key));
   }
@@ -197,8 +200,13 @@ PageSection knockout_section(const Json& knockout) {
     for (const Json& drop : knockout.at("drop").at(h)) {
       matrix.values.push_back(drop.is_number() ? drop.get<double>() : not_known);
     }
+    if (!knockout.contains("interval")) continue;
+    for (const Json& half : knockout["interval"].at(h)) {
+      matrix.half_widths.push_back(half.is_number() ? half.get<double>() : not_known);
+    }
   }
   add_matrix(section, "knockout", matrix, "Lost without one head");
+  section.add(lost_note);
   return section;
 }
 

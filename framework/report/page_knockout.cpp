@@ -37,10 +37,19 @@ void lost_picture(const Json& rows, const char* name_key, const char* file, Page
       for (const auto& item : lost.items()) matrix.columns.push_back(item.key());
     }
     matrix.rows.push_back(text_at(row, name_key));
-    for (const std::string& column : matrix.columns) matrix.values.push_back(number_at(lost, column));
+    const Json& halves = row.value("lost_by_interval", Json::object());
+    for (const std::string& column : matrix.columns) {
+      matrix.values.push_back(number_at(lost, column));
+      matrix.half_widths.push_back(number_at(halves, column));
+    }
+  }
+  if (std::none_of(matrix.half_widths.begin(), matrix.half_widths.end(),
+                   [](double half) { return std::isfinite(half); })) {
+    matrix.half_widths.clear();
   }
   if (matrix.rows.empty()) return;
   add_matrix(section, file, matrix, "Share of right answers lost", name_key);
+  section.add(lost_note);
 }
 
 void singles(const Json& json, PageSection& section) {
@@ -131,6 +140,13 @@ void shapley(const Json& json, PageSection& section) {
 
 }  // namespace
 
+std::string knockout_variant(const Json& json) {
+  const std::string how = text_at(json, "how"), path = text_at(json, "path");
+  std::string variant = how.empty() || how == "zero" ? "" : how;
+  if (path.empty() || path == "all") return variant;
+  return fmt::format("{}{}path {}", variant, variant.empty() ? "" : ", ", path);
+}
+
 PageSections knockout_sections(const Json& json) {
   const std::string how = text_at(json, "how"), path = text_at(json, "path");
   PageSection section{.id = "knockout", .title = "Interventions"};
@@ -164,6 +180,13 @@ PageSections knockout_sections(const Json& json) {
     section.id = "knockout-shapley";
     section.title = "Shapley values";
     shapley(json["shapley"], section);
+  }
+  if (const std::string variant = knockout_variant(json); !variant.empty()) {
+    section.title += fmt::format(" ({})", variant);
+    std::string suffix = "-" + (how.empty() ? std::string("zero") : how);
+    if (!path.empty()) suffix += "-" + path;
+    section.id += suffix;
+    for (auto& picture : section.pictures) picture.first += suffix;
   }
   return {std::move(section)};
 }

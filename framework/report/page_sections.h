@@ -30,6 +30,8 @@ PageSections ablation_sections(const nlohmann::json& results);
 PageSections training_sections(const nlohmann::json& config, const std::vector<nlohmann::json>& metrics);
 PageSections inspect_sections(const nlohmann::json& inspect);
 PageSections knockout_sections(const nlohmann::json& knockout);
+/// "mean, path k": how it differs from plain zeroing; empty where it does not.
+std::string knockout_variant(const nlohmann::json& knockout);
 PageSections prune_sections(const nlohmann::json& prune);
 PageSections lifeline_sections(const nlohmann::json& lifeline);
 /// `inspect` names the roles, or is null.
@@ -47,6 +49,11 @@ std::string text_at(const nlohmann::json& json, const std::string& key);
 /// of the row labels.
 void add_matrix(PageSection& section, std::string name, const MatrixPicture& matrix,
                 const std::string& caption, const std::string& first = "head");
+/// Below a matrix of what is lost.
+constexpr const char* lost_note =
+    "<p class=\"note\">Lost: the share of right answers with the head less that without it; ± half of its 95 "
+    "% "
+    "t interval over sequences. Orange: lost; blue: better without.</p>\n";
 /// {"mean", "ci95": [low, high]} → "0.752 [0.592, 0.912]".
 std::string interval_html(const nlohmann::json& summary, int decimals = 3);
 

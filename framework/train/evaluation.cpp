@@ -162,6 +162,9 @@ void ProbeCounts::add(const Array& logits, const Batch& batch, const std::vector
                       const Needs& needs) {
   right.resize(probes.size());
   counted.resize(probes.size());
+  sequence_right.resize(probes.size());
+  sequence_counted.resize(probes.size());
+  const auto sequences = static_cast<std::size_t>(batch.size());
   for (std::size_t p = 0; p < probes.size(); ++p) {
     const Probe& probe = probes[p];
     const auto readout = static_cast<std::size_t>(probe.readout);
@@ -176,6 +179,10 @@ void ProbeCounts::add(const Array& logits, const Batch& batch, const std::vector
             probe.name, c, needs.readouts[readout].classes - 1);
     }
     const std::span<const std::int64_t> answers = batch.probes.at(p).values<std::int64_t>();
+    const std::size_t before = sequence_right[p].size();
+    sequence_right[p].resize(before + sequences);
+    sequence_counted[p].resize(before + sequences);
+    const std::size_t length = sequences > 0 ? answers.size() / sequences : 0;
     dispatch(logits.dtype(), "probe", [&](auto zero) {
       using T = decltype(zero);
       for (std::size_t i = 0; i < answers.size(); ++i) {
@@ -185,8 +192,11 @@ void ProbeCounts::add(const Array& logits, const Batch& batch, const std::vector
         for (std::size_t c = 1; c < probe.classes.size(); ++c) {
           if (row[probe.classes[c]] > row[probe.classes[best]]) best = c;
         }
+        const int hit = probe.answers[best] == answers[i] ? 1 : 0;
         ++counted[p];
-        right[p] += probe.answers[best] == answers[i] ? 1 : 0;
+        right[p] += hit;
+        ++sequence_counted[p][before + i / length];
+        sequence_right[p][before + i / length] += hit;
       }
     });
   }

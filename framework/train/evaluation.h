@@ -39,6 +39,8 @@ std::int64_t count_scored(const Batch& batch);
 /// probe of a read-out or class that is not there.
 struct ProbeCounts {
   std::vector<std::int64_t> right, counted;
+  /// The same of each sequence: one list a probe.
+  std::vector<std::vector<std::int32_t>> sequence_right, sequence_counted;
   void add(const Array& logits, const Batch& batch, const std::vector<Probe>& probes, const Needs& needs);
   /// 0 where nothing was counted.
   double share(std::size_t probe) const;

@@ -1,5 +1,8 @@
 #include "framework/heads/knockout.h"
 
+#include <cmath>
+#include <numeric>
+
 #include <gtest/gtest.h>
 
 #include "framework/data/offsets.h"
@@ -51,6 +54,10 @@ TEST(Answers, LossIsTheMeanCrossEntropyOfTheScoredPairs) {
   // One logit of 1 among 31 of 0.
   EXPECT_NEAR(all.loss, std::log(std::exp(1) + 31) - 1, 1e-12);
   ASSERT_EQ(all.sequence_losses.size(), 512U);
+  ASSERT_EQ(all.sequence_right.size(), all.readouts.size());
+  EXPECT_EQ(std::accumulate(all.sequence_right[0].begin(), all.sequence_right[0].end(), std::int64_t{0}),
+            all.pairs);
+  EXPECT_EQ(all.sequence_right, all.sequence_scored);
   EXPECT_NEAR(all.sequence_losses[7], all.loss, 1e-12);
 }
 
@@ -121,6 +128,28 @@ TEST(Knockout, MatrixOfOneHeadPerJobIsDiagonal) {
       }
     }
   }
+}
+
+// By hand: three sequences of two answers lose 2, 1 and 0 of them. Their shares 1, 0.5, 0 have the mean 0.5
+// and the standard deviation 0.5, and t with two degrees of freedom is 4.302653 at 97.5 %.
+TEST(KnockoutLoss, SharesHaveIntervalsOverSequences) {
+  Answers intact, without;
+  intact.readouts = {1};
+  without.readouts = {0.5};
+  intact.sequence_right = {{2, 2, 2}};
+  without.sequence_right = {{0, 1, 2}};
+  intact.sequence_scored = without.sequence_scored = {{2, 2, 2}};
+  ASSERT_EQ(loss_between(intact, without, Accuracy::pooled).readout_intervals.size(), 1U);
+  EXPECT_NEAR(*loss_between(intact, without, Accuracy::pooled).readout_intervals[0],
+              4.302653 * 0.5 / std::sqrt(3), 1e-6);
+  // A sequence that is not asked counts for nothing; one alone has no interval.
+  intact.sequence_right = {{2, 2, 2, 0}};
+  without.sequence_right = {{0, 1, 2, 0}};
+  without.sequence_scored = {{2, 2, 2, 0}};
+  EXPECT_NEAR(*loss_between(intact, without, Accuracy::pooled).readout_intervals[0],
+              4.302653 * 0.5 / std::sqrt(3), 1e-6);
+  without.sequence_scored = {{2, 0, 0, 0}};
+  EXPECT_EQ(loss_between(intact, without, Accuracy::pooled).readout_intervals[0], std::nullopt);
 }
 
 TEST(Knockout, PutsGatesBackAndKeepsThoseOfOtherHeads) {

@@ -42,6 +42,25 @@ Json sweep() {
           {"knockout", nullptr}};
 }
 
+Json knocked_out(const char* how, const char* path) {
+  return {{"how", how},
+          {"path", path},
+          {"finding", "1 head matters."},
+          {"accuracy", 0.5},
+          {"loss", 1.0},
+          {"sequences", 512},
+          {"heads",
+           {{{"head", "0.1"},
+             {"loss_added", 0.5},
+             {"interval", 0.0625},
+             {"accuracy_lost", 0.25},
+             {"p_holm", 0.5},
+             {"matters", false},
+             {"lost_by", {{"t-1", 0.25}}},
+             {"lost_by_interval", {{"t-1", 0.03125}}},
+             {"importance", {{"example", 0.125}, {"effect", -0.5}}}}}}};
+}
+
 Json smaller() {
   return {{"keep", 0.5},
           {"lambda", nullptr},
@@ -81,25 +100,32 @@ TEST(Page, GrowsWithEachResult) {
   save_result(folder.path(), "results.json", sweep(), {});
   const std::string before = read_file(write_page(folder.path())[0]);
   EXPECT_EQ(before.find("id=\"knockout\""), std::string::npos);
-  save_result(folder.path(), "knockout.json",
-              {{"how", "mean"},
-               {"accuracy", 0.5},
-               {"loss", 1.0},
-               {"sequences", 512},
-               {"heads",
-                {{{"head", "0.1"},
-                  {"loss_added", 0.5},
-                  {"interval", 0.0625},
-                  {"accuracy_lost", 0.25},
-                  {"p_holm", 0.5},
-                  {"matters", false},
-                  {"lost_by", {{"t-1", 0.25}}},
-                  {"importance", {{"example", 0.125}, {"effect", -0.5}}}}}}},
-              {});
+  save_result(folder.path(), "knockout.json", knocked_out("zero", "all"), {});
   const std::string after = read_file(write_page(folder.path())[0]);
   EXPECT_NE(after.find("id=\"knockout\""), std::string::npos);
   EXPECT_NE(after.find("id=\"levels\""), std::string::npos);
   EXPECT_NE(after.find(R"(<data value="0.0625">0.0625</data>)"), std::string::npos);
+  EXPECT_NE(after.find("0.1 · t-1: 0.250 ± 0.031"), std::string::npos);
+  EXPECT_NE(after.find(R"(<data value="0.25">0.250</data> ± <data value="0.03125">)"), std::string::npos);
+}
+
+TEST(Page, ShowsKnockOutsOfAllKindsSideBySide) {
+  const TemporaryFolder folder;
+  EXPECT_EQ(knockout_file("knockout", "zero", "all"), "knockout.json");
+  EXPECT_EQ(knockout_file("knockout-sets", "mean", "all"), "knockout-sets-mean.json");
+  EXPECT_EQ(knockout_file("knockout", "zero", "k"), "knockout-zero-k.json");
+  for (const auto& [how, path] :
+       {std::pair("zero", "all"), std::pair("mean", "all"), std::pair("zero", "k")}) {
+    save_result(folder.path(), knockout_file("knockout", how, path), knocked_out(how, path), {});
+  }
+  const auto files = write_page(folder.path(), {.pictures = true});
+  const std::string page = read_file(files[0]);
+  for (const char* text : {"id=\"knockout\"", "id=\"knockout-mean-all\"", "id=\"knockout-zero-k\"",
+                           "<h2>Interventions on single heads (path k)</h2>", "<p>1 head matters.</p>",
+                           "<p>Knocked out by mean: 1 head matters.</p>"}) {
+    EXPECT_NE(page.find(text), std::string::npos) << text;
+  }
+  EXPECT_EQ(files.size(), 4U);
 }
 
 TEST(Page, ShowsASmallerModel) {
