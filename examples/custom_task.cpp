@@ -1,13 +1,8 @@
-// How to add a task: one subclass. It can then be trained, ablated and inspected like headlab's own.
+// How to add a task: one subclass in the catalogue, and the whole command knows it.
 //
-//   custom_task                    trains it and says what its heads became
-//   custom_task ablate marked …    the whole headlab command, with the task in its catalogue
-#include <fmt/core.h>
-
+//   custom_task train marked; custom_task inspect runs/marked; custom_task ablate marked
 #include "framework/command/run.h"
 #include "framework/data/one_layer.h"
-#include "framework/heads/analyse.h"
-#include "framework/train/trainer.h"
 #include "models/build.h"
 
 using namespace headlab;
@@ -54,20 +49,7 @@ class MarkedTask final : public Task {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc > 1) {
-    Catalogue catalogue;
-    catalogue.add(std::make_shared<MarkedTask>()).build_with(build_model);
-    return run_command(argc, argv, catalogue);
-  }
-  const MarkedTask task;
-  const RunConfig config{.task = task.name(), .needs = task.needs(), .recipe = task.recipe(), .seed = 0};
-  const std::unique_ptr<Model> model = build_model(config.needs);
-  const TrainResult result = train(*model, task, config);
-  fmt::print("accuracy {:.3f} after {} steps (guessing: {:.3f})\n", result.evaluation.accuracy, result.steps,
-             task.chance());
-  for (const HeadReport& head : analyse_heads(*model, task, config.seed).heads) {
-    fmt::print("head {}.{}: {:.2f} of its attention is on the marked letter\n", head.id.layer, head.id.head,
-               head.targets[0].mass);
-  }
-  return 0;
+  Catalogue catalogue;
+  catalogue.add(std::make_shared<MarkedTask>()).build_with(build_model);
+  return run_command(argc, argv, catalogue);
 }

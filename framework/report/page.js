@@ -150,6 +150,10 @@
     show();
   }
 
+  // On paper nothing can be unfolded.
+  addEventListener('beforeprint', () => document.querySelectorAll('details').forEach(d => { d.dataset.was = d.open; d.open = true; }));
+  addEventListener('afterprint', () => document.querySelectorAll('details').forEach(d => { d.open = d.dataset.was === 'true'; }));
+
   document.querySelectorAll('[data-attention]').forEach(root => attention(root, data(root.dataset.attention)));
   document.querySelectorAll('.slider').forEach(slider);
 })();

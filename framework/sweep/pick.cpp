@@ -48,6 +48,8 @@ std::vector<RunRecord> chosen_level(std::span<const RunRecord> records) {
 }
 
 std::vector<RunRecord> runs_to_choose_from(const std::filesystem::path& path) {
+  std::error_code error;
+  check(std::filesystem::exists(path, error), path.string(), "there is no such folder or file");
   check(is_sweep(path), path.string(),
         "is neither a run (no config.json in it) nor a sweep (no ledger.json)");
   std::vector<RunRecord> runs = chosen_level(sweep_records(path));

@@ -59,4 +59,52 @@ inline AblationResult ladder_of_offsets() {
                       {16, {1, 1, 1, 1, 1}}});
 }
 
+/// The ladder with what its heads became, a picked run and its knock-outs.
+inline AblationResult whole_ladder() {
+  AblationResult result = ladder_of_offsets();
+  for (AblationLevel& level : result.levels) {
+    for (auto& run : level.runs)
+      run->figures = level.heads == 8 ? HeadFigures{.92, .11, 8, 8, 2, 2, 8, 1.0}
+                                      : HeadFigures{.92, .11, level.heads, 0, 0, 2, 8, 1.9};
+    if (level.heads <= 8) level.prototype = level.heads == 1 ? .209 : level.heads == 4 ? .819 : 1;
+  }
+  summarise_levels(result.levels, 1);
+  result.picked = PickedRun{*result.levels[2].runs[2], 5};
+  KnockoutMatrix matrix;
+  matrix.answers = {"t-1", "t-2"};
+  const auto lost = [](std::int64_t head, double first, double second) {
+    KnockoutLoss loss;
+    loss.head = {0, head};
+    loss.readouts = {first, second};
+    return loss;
+  };
+  matrix.heads = {lost(0, 0, .98), lost(1, .01, -.01), lost(2, .97, 0)};
+  result.knockout = matrix;
+  return result;
+}
+
+/// Eight losses a run: 8, 7, … at h=1, half of that at h=4, a hundredth more at each seed.
+inline AblationResult with_curves() {
+  AblationResult result = ablation_of({{1, {.2, .21}}, {4, {.8, .82}}});
+  for (AblationLevel& level : result.levels) {
+    for (auto& run : level.runs) {
+      const double shift = 0.01 * static_cast<double>(run->seed);
+      for (int i = 8; i > 0; --i) run->curve.push_back((level.heads == 1 ? 1.0 : 0.5) * i + shift);
+    }
+  }
+  return result;
+}
+
+inline AblationGrid grid_of_rates() {
+  AblationGrid grid;
+  grid.option = "lr";
+  grid.results = {ablation_of({{1, {.2, .21, .22}}, {4, {.8, .81, .82}}}),
+                  ablation_of({{1, {.3, .5, .4}}, {4, {.7, .2, .5}}})};
+  grid.results[0].setting = "lr=0.01";
+  grid.results[1].setting = "lr=0.003";
+  grid.done = grid.total = 12;
+  adjust_together(grid.results);
+  return grid;
+}
+
 }  // namespace headlab

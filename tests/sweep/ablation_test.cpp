@@ -21,37 +21,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-AblationOptions tiny_options(const std::filesystem::path& folder, int workers = 1) {
-  AblationOptions options;
-  options.base = tiny_config();
-  options.heads = {1, 4};
-  options.seeds = 3;
-  options.folder = folder;
-  options.workers = workers;
-  return options;
-}
-
-/// All that must not depend on how the work was done, as text: every bit of every number shows.
-std::string numbers(const AblationResult& result) {
-  std::string text;
-  for (const AblationLevel& level : result.levels) {
-    for (const auto& run : level.runs) {
-      nlohmann::json json = run ? to_json(*run) : nlohmann::json();
-      json.erase("seconds");
-      text += json.dump() + "\n";
-    }
-  }
-  if (result.knockout) {
-    for (const KnockoutLoss& loss : result.knockout->heads) text += nlohmann::json(loss.readouts).dump();
-  }
-  return text;
-}
-
-std::string undisturbed() {
-  const TemporaryFolder folder;
-  return numbers(run_ablation(TinyTask(), tiny_catalogue(), tiny_options(folder.path())));
-}
-
 TEST(Ablation, TrainsEveryHeadCountWithEverySeed) {
   const TemporaryFolder folder;
   const AblationResult result = run_ablation(TinyTask(), tiny_catalogue(), tiny_options(folder.path()));
@@ -97,7 +66,7 @@ TEST(Ablation, TrainsEveryHeadCountWithEverySeed) {
 TEST(Ablation, GivesTheSameBitsForAnyNumberOfWorkers) {
   const TemporaryFolder folder;
   EXPECT_EQ(numbers(run_ablation(TinyTask(), tiny_catalogue(), tiny_options(folder.path(), 2))),
-            undisturbed());
+            undisturbed_ablation());
 }
 
 TEST(Ablation, KilledAndStartedAgainEqualsUndisturbed) {
@@ -115,7 +84,7 @@ TEST(Ablation, KilledAndStartedAgainEqualsUndisturbed) {
   const AblationResult result = run_ablation(TinyTask(), tiny_catalogue(), tiny_options(folder.path()));
   EXPECT_GT(result.made, 0);
   EXPECT_LT(result.made, 6);
-  EXPECT_EQ(numbers(result), undisturbed());
+  EXPECT_EQ(numbers(result), undisturbed_ablation());
 }
 
 TEST(Ablation, StoppedInTheMiddleOfARunGoesOnFromThere) {
@@ -136,7 +105,7 @@ TEST(Ablation, StoppedInTheMiddleOfARunGoesOnFromThere) {
   EXPECT_FALSE(stopped.knockout);
   const AblationResult result = run_ablation(TinyTask(), tiny_catalogue(), tiny_options(folder.path()));
   EXPECT_EQ(result.made, 6);
-  EXPECT_EQ(numbers(result), undisturbed());
+  EXPECT_EQ(numbers(result), undisturbed_ablation());
 }
 
 TEST(Ablation, AChangedOptionStartsNewRunsAndKeepsTheOldOnes) {
@@ -226,147 +195,6 @@ TEST(Ablation, HoldsTheSizeOfAHead) {
   EXPECT_EQ(result.levels[1].head_size, 7);
   EXPECT_EQ(result.levels[1].runs[0]->head_size, 7);
   EXPECT_GT(result.levels[1].parameters, result.levels[0].parameters);
-}
-
-AblationOptions grid_options(const std::filesystem::path& folder) {
-  AblationOptions options = tiny_options(folder);
-  options.seeds = 2;
-  return options;
-}
-
-std::vector<GridValue> rates_of_a_grid() {
-  std::vector<GridValue> values;
-  for (const double rate : {0.01, 0.001}) {
-    values.push_back({fmt::format("lr={}", rate), std::make_shared<TinyTask>(), tiny_config()});
-    values.back().base.recipe.learning_rate = rate;
-  }
-  return values;
-}
-
-TEST(AblationGrid, RunsEveryHeadCountAtEveryValue) {
-  const TemporaryFolder folder;
-  const AblationGrid grid =
-      run_ablation_grid(tiny_catalogue(), "lr", rates_of_a_grid(), grid_options(folder.path()));
-  EXPECT_EQ(grid.total, 8);
-  EXPECT_EQ(grid.done, 8);
-  EXPECT_FALSE(grid.interrupted);
-  ASSERT_EQ(grid.results.size(), 2u);
-  // A value's runs are those of an ablation at that value, so nothing is left to do there.
-  AblationOptions options = grid_options(folder.path());
-  options.base = rates_of_a_grid()[1].base;
-  const AblationResult alone = run_ablation(TinyTask(), tiny_catalogue(), options);
-  EXPECT_EQ(alone.made, 0);
-  EXPECT_EQ(numbers(alone).substr(0, 200), numbers(grid.results[1]).substr(0, 200));
-  EXPECT_NE(grid.results[0].levels[0].loss.mean, grid.results[1].levels[0].loss.mean);
-}
-
-TEST(AblationGrid, PicksAmongAllValuesAndSoDoOthers) {
-  const TemporaryFolder folder;
-  const AblationGrid grid =
-      run_ablation_grid(tiny_catalogue(), "lr", rates_of_a_grid(), grid_options(folder.path()));
-  ASSERT_TRUE(grid.picked);
-  const ChosenRun chosen = pick_run(folder.path());
-  EXPECT_EQ(chosen.path, folder / grid.picked->record.name);
-  EXPECT_NE(chosen.note.find("(" + grid.picked->record.setting + ")"), std::string::npos) << chosen.note;
-  EXPECT_EQ(grid.picked->runs, 2);
-  EXPECT_EQ(pick_level(folder.path()).size(), 2u);
-}
-
-TEST(AblationGrid, RefusesNoValuesAndTheSameTwice) {
-  const TemporaryFolder folder;
-  const AblationOptions options = grid_options(folder / "sweep");
-  EXPECT_EQ(error_of([&] { run_ablation_grid(tiny_catalogue(), "lr", {}, options); }),
-            "ablation: there are no values of lr to compare");
-  std::vector<GridValue> values = rates_of_a_grid();
-  values[1].setting = values[0].setting;
-  EXPECT_EQ(error_of([&] { run_ablation_grid(tiny_catalogue(), "lr", values, options); }),
-            "ablation: lr=0.01 is asked for twice");
-  EXPECT_FALSE(std::filesystem::exists(folder / "sweep"));
-}
-
-TEST(AblationGrid, AdjustsOverAllComparisons) {
-  std::vector<AblationResult> results(2);
-  for (AblationResult& result : results) {
-    result.levels.resize(2);
-    for (int seed = 0; seed < 7; ++seed) {
-      result.levels[0].runs.emplace_back(record_of(1, static_cast<std::uint64_t>(seed), 0.1));
-      result.levels[1].runs.emplace_back(record_of(4, static_cast<std::uint64_t>(seed), 0.5 + 0.01 * seed));
-    }
-    result.levels[0].heads = 1;
-    result.levels[1].heads = 4;
-    summarise_levels(result.levels, 1);
-    EXPECT_EQ(result.levels[1].difference->adjusted_p, 2.0 / 128);
-  }
-  adjust_together(results);
-  for (const AblationResult& result : results) {
-    EXPECT_EQ(result.levels[1].difference->adjusted_p, 4.0 / 128);
-    EXPECT_EQ(result.levels[1].loss_difference->adjusted_p, 4.0 / 128);
-    EXPECT_FALSE(result.levels[0].difference);
-  }
-}
-
-TEST(Ablation, ChoosesLearningRatesOnSeedsOfTheirOwn) {
-  const TemporaryFolder folder;
-  AblationOptions options = tiny_options(folder.path());
-  options.rates = {1e-6, 0.01};  // five steps with the first get nowhere
-  const AblationResult result = run_ablation(TinyTask(), tiny_catalogue(), options);
-  EXPECT_EQ(result.made, 2 * 2 * 2 + 6);
-  EXPECT_EQ(result.done, 6);
-  for (const AblationLevel& level : result.levels) {
-    ASSERT_TRUE(level.rate);
-    EXPECT_EQ(level.rate->best, 1u);
-    EXPECT_TRUE(level.rate->at_the_edge);
-    EXPECT_EQ(level.config.recipe.learning_rate, 0.01);
-    for (const TriedRate& tried : level.rate->tried) EXPECT_EQ(tried.loss.size(), 2u);
-    for (const auto& run : level.runs) EXPECT_LT(run->seed, 3u);
-  }
-  for (const RunRecord& record : sweep_records(folder.path())) EXPECT_LT(record.seed, 3u);
-  // More reported seeds leave the choice as it is.
-  options.seeds = 4;
-  EXPECT_EQ(run_ablation(TinyTask(), tiny_catalogue(), options).made, 2);
-}
-
-TEST(Ablation, StoppedWhileChoosingGoesOn) {
-  const TemporaryFolder folder;
-  AblationOptions options = tiny_options(folder.path());
-  options.rates = {0.001, 0.01};
-  std::atomic<bool> stop = true;
-  options.stop = &stop;
-  const AblationResult stopped = run_ablation(TinyTask(), tiny_catalogue(), options);
-  EXPECT_TRUE(stopped.interrupted);
-  EXPECT_TRUE(stopped.choosing);
-  EXPECT_EQ(stopped.done, 0);
-  stop = false;
-  EXPECT_EQ(run_ablation(TinyTask(), tiny_catalogue(), options).done, 6);
-}
-
-TEST(RateChoice, TakesTheLeastLossOfRatesThatNeverFail) {
-  RateChoice choice{
-      .tried = {{0.1, {std::nullopt, 0.1}}, {0.03, {0.5, 0.7}}, {0.01, {0.6, 0.5}}, {0.003, {2, 2}}}};
-  choose_rate(choice, 4);
-  EXPECT_EQ(choice.best, 2u);
-  EXPECT_FALSE(choice.at_the_edge);
-  choice.tried = {{0.1, {std::nullopt}}, {0.3, {std::nullopt}}};
-  EXPECT_EQ(error_of([&] { choose_rate(choice, 4); }),
-            "ablation: with 4 heads training fails at every learning rate of 0.1, 0.3");
-}
-
-TEST(LearningCurve, IsTheMeanOverSeedsAtEqualSteps) {
-  AblationLevel level;
-  for (const double shift : {0.0, 2.0}) {
-    RunRecord run = record_of(1, 0, 0.5);
-    run.steps = 30;
-    run.curve = {3 + shift, 2 + shift, 1 + shift};
-    level.runs.emplace_back(run);
-  }
-  level.runs.emplace_back();
-  const LearningCurve curve = learning_curve(level);
-  EXPECT_EQ(curve.steps, (std::vector<std::int64_t>{10, 20, 30}));
-  ASSERT_EQ(curve.loss.size(), 3u);
-  EXPECT_EQ(curve.loss[1].mean, 3.0);
-  // 12.7062 (t of one degree of freedom) · √2 / √2
-  EXPECT_NEAR(curve.loss[1].interval->half_width(), 12.7062, 1e-4);
-  EXPECT_TRUE(learning_curve({}).steps.empty());
 }
 
 std::string refusal(const std::function<void(AblationOptions&)>& change) {

@@ -95,6 +95,8 @@ TEST(Pick, ARunIsItself) {
 
 TEST(Pick, RefusesAFolderOfNeither) {
   const TemporaryFolder folder;
+  const std::filesystem::path none = folder.path() / "none";
+  EXPECT_EQ(error_of([&] { pick_run(none); }), none.string() + ": there is no such folder or file");
   EXPECT_EQ(
       error_of([&] { pick_run(folder.path()); }),
       folder.path().string() + ": is neither a run (no config.json in it) nor a sweep (no ledger.json)");
