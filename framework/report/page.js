@@ -75,11 +75,13 @@
     }
     function drawMatrix() {
       const layer = current(), w = weights(layer, state.head), nq = layer.queries.length, nk = layer.keys.length;
-      const cell = Math.max(8, Math.min(24, Math.floor(580 / Math.max(nq, nk)))), size = Math.min(12, cell), letter = 0.62 * size;
+      const cell = Math.max(8, Math.min(24, Math.floor(Math.min(580, root.clientWidth - 60) / Math.max(nq, nk)))), size = Math.min(12, cell), letter = 0.62 * size;
       const x0 = 10 + letter * longest(layer.queries), y0 = 10 + letter * longest(layer.keys);
       matrix.replaceChildren();
       const svg = make('svg', { width: x0 + cell * nk + 8, height: y0 + cell * nq + 8, role: 'img', 'aria-label': 'attention matrix', style: `font-size:${size}px` }, matrix);
       const upright = layer.keys.every(t => t.length <= 2);
+      // No weight is as pale on a dark page as on a light one.
+      make('rect', { x: x0, y: y0, width: cell * nk, height: cell * nq, fill: `rgb(${shade(0)})` }, svg);
       layer.keys.forEach((t, j) => make('text', upright ? { x: x0 + cell * (j + 0.5), y: y0 - 4, 'text-anchor': 'middle' } : { transform: `translate(${x0 + cell * (j + 0.75)} ${y0 - 4}) rotate(-90)` }, svg, t));
       layer.queries.forEach((t, i) => {
         make('text', { x: x0 - 4, y: y0 + cell * (i + 0.8), 'text-anchor': 'end', class: i === state.query ? 'here' : '' }, svg, t);

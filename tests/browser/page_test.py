@@ -45,6 +45,9 @@ window.addEventListener('load', () => {
   const heads = [...document.querySelectorAll('.heads button')];
   seen.heads = heads.length;
   const said = document.getElementById('attention-said'), arcs = document.getElementById('arcs');
+  // Without a ground of its own a dark page would show through where there is no weight, darker than much weight.
+  const ground = document.querySelector('#matrix rect');
+  seen.ground = ground && ground.getAttribute('fill');
   if (heads.length > 1) {
     const before = [said.textContent, arcs.innerHTML];
     heads[1].click();
@@ -133,6 +136,7 @@ class Page(unittest.TestCase):
                     self.assertEqual(seen["unlabelled"], 0)
                     self.assertLessEqual(seen["page"], seen["window"])
                     self.assertGreater(seen["heads"], 0)
+                    self.assertEqual(seen["ground"], "rgb(247,249,252)")
                     if seen["heads"] > 1:
                         self.assertTrue(seen["headChanges"])
                         self.assertEqual(seen["pressed"], 1)
