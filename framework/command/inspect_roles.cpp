@@ -98,8 +98,11 @@ std::string finding(const RoleAnalysis& roles) {
   if (with == 0) {
     return fmt::format("None of the {} heads has a role that stands above chance.", roles.heads.size());
   }
-  return fmt::format("{} of {} heads {} a role, {} different: {}.", with, roles.heads.size(),
-                     with == 1 ? "has" : "have", names.size(), fmt::join(names, ", "));
+  const std::string kinds = with == 1           ? ""
+                            : names.size() == 1 ? ", all the same"
+                                                : fmt::format(", {} different", names.size());
+  return fmt::format("{} of {} heads {} a role{}: {}.", with, roles.heads.size(), with == 1 ? "has" : "have",
+                     kinds, fmt::join(names, ", "));
 }
 
 std::string summary(const HeadAnalysis& heads, const RoleAnalysis& roles) {

@@ -57,7 +57,7 @@ std::vector<Place> legend_places(const Chart& chart) {
   std::vector<Place> places;
   Place at{left, 30};
   for (const ChartSeries& series : chart.series) {
-    const double wide = series.name.empty() ? 0 : 40 + 9.8 * static_cast<double>(display_width(series.name));
+    const double wide = series.name.empty() ? 0 : 38 + 9.6 * static_cast<double>(display_width(series.name));
     if (at.x > left && at.x + wide > width - right) at = {left, at.y + legend_row};
     places.push_back(at);
     at.x += wide;

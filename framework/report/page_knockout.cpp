@@ -93,12 +93,14 @@ void sets(const Json& json, PageSection& section) {
   lost_picture(json.at("sets"), "name", "knockout-sets", section);
 }
 
-void course(const Json& points, const char* x_label, const char* y_key, const char* file,
+/// `y_key`: "accuracy", or "score", which is a share of the intact accuracy.
+void course(const Json& points, const char* x_label, const std::string& y_key, const char* file,
             PageSection& section) {
-  Chart chart{.title = "Accuracy as heads are removed", .x_label = x_label, .y_label = "accuracy"};
+  const char* y_label = y_key == "score" ? "share of the intact accuracy" : "accuracy";
+  Chart chart{.title = "Accuracy as heads are removed", .x_label = x_label, .y_label = y_label, .y_low = 0};
   ChartSeries series;
   HtmlTable table("Heads removed",
-                  {{"removed", Align::right}, {"last"}, {"score", Align::right}, {"loss", Align::right}});
+                  {{"removed", Align::right}, {"last"}, {y_label, Align::right}, {"loss", Align::right}});
   for (const Json& point : points) {
     series.line.push_back({number_at(point, "off"), number_at(point, y_key)});
     table.row({html_number(number_at(point, "off"), 0), escaped(text_at(point, "head")),
@@ -127,14 +129,15 @@ void shapley(const Json& json, PageSection& section) {
                    {"± error", Align::right},
                    {"loss", Align::right},
                    {"± error", Align::right}});
+  const bool exact = json.value("exact", false);
   for (const Json& head : json.at("heads")) {
+    const auto error = [&](const char* key) { return exact ? "–" : html_number(number_at(head, key), 4); };
     table.row({escaped(text_at(head, "head")), html_number(number_at(head, "accuracy"), 4),
-               html_number(number_at(head, "accuracy_error"), 4), html_number(number_at(head, "loss"), 4),
-               html_number(number_at(head, "loss_error"), 4)});
+               error("accuracy_error"), html_number(number_at(head, "loss"), 4), error("loss_error")});
   }
-  table.note(json.value("exact", false) ? "Exact, over all sets of heads."
-                                        : fmt::format("Sampled over {} orders; errors are standard errors.",
-                                                      html_number(number_at(json, "orders"), 0)));
+  table.note(exact ? "Exact, over all sets of heads."
+                   : fmt::format("Sampled over {} orders; errors are standard errors.",
+                                 html_number(number_at(json, "orders"), 0)));
   section.add(table.str());
 }
 

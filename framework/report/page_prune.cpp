@@ -57,8 +57,8 @@ HtmlTable sizes(const Json& prune) {
   row("seconds", "seconds", 4);
   const std::string half = html_digits(number_at(prune, "interval"));
   table.note(fmt::format(
-      "Over {} held-out sequences. Loss added: {}{}. {} times as fast. Logits equal those of the model with "
-      "gates to {} of the largest.",
+      "Over {} held-out sequences. Loss added: {}{}. {} times as fast. Its logits differ from those "
+      "of the whole model with its gates so by {} of the largest at most.",
       html_number(number_at(prune, "sequences"), 0), html_digits(number_at(prune, "loss_added")),
       half == "–" ? "" : " ± " + half + " (95 %)", html_number(number_at(prune, "times_as_fast"), 2),
       html_digits(number_at(prune, "relative_logit_difference"))));
