@@ -224,6 +224,7 @@ ResolvedMask::ResolvedMask(const Mask& mask, std::int64_t batch, std::int64_t he
   if (valid_) {
     check(valid_.dim(0) == batch && valid_.dim(1) == n_k, where,
           "valid_keys of shape {} do not fit {} examples of {} keys", valid_.shape(), batch, n_k);
+    find_spans();
   }
   check(lengths_.empty() || static_cast<std::int64_t>(lengths_.size()) == batch, where,
         "key_lengths for {} examples do not fit a batch of {}", lengths_.size(), batch);
@@ -238,6 +239,21 @@ ResolvedMask::ResolvedMask(const Mask& mask, std::int64_t batch, std::int64_t he
   check(std::ssize(*prefix_) == batch, where, "prefix for {} examples does not fit a batch of {}",
         prefix_->size(), batch);
   for (const std::int64_t n : *prefix_) check(n <= n_k, where, "a prefix of {} is over the {} keys", n, n_k);
+}
+
+// Keys outside a row's range cost nothing, unlike keys that are looked up one by one; but ranges of their own
+// for each example have a price, which a little padding is not worth.
+void ResolvedMask::find_spans() {
+  std::int64_t outside = 0;
+  for (std::int64_t b = 0; b < valid_.dim(0); ++b) {
+    const std::uint8_t* valid = valid_.data<std::uint8_t>() + b * n_k_;
+    Span span{0, n_k_};
+    while (span.first < span.last && valid[span.first] == 0) ++span.first;
+    while (span.last > span.first && valid[span.last - 1] == 0) --span.last;
+    outside += n_k_ - (span.last - span.first);
+    spans_.push_back(span);
+  }
+  if (outside == 0 || outside * 8 < valid_.size()) spans_.clear();
 }
 
 ResolvedMask::Row ResolvedMask::row(std::int64_t example, std::int64_t head, std::int64_t query) const {
@@ -258,6 +274,11 @@ ResolvedMask::Row ResolvedMask::row(std::int64_t example, std::int64_t head, std
     row.last = std::min(row.last, diagonal + window_);
   }
   if (!lengths_.empty()) row.last = std::min(row.last, lengths_[static_cast<std::size_t>(example)]);
+  if (!spans_.empty()) {
+    const Span& span = spans_[static_cast<std::size_t>(example)];
+    row.first = std::max(row.first, span.first);
+    row.last = std::min(row.last, span.last);
+  }
   row.last = std::max<std::int64_t>(row.last, 0);
   row.first = std::min(row.first, row.last);
   const auto offset = [&](const Shape& shape) {

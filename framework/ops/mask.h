@@ -100,7 +100,7 @@ class ResolvedMask {
   bool blocks_nothing() const { return blocks_nothing_; }
   /// Whether Row::first and Row::last are the same in all examples. They are the same in all heads.
   bool same_for_all_examples() const {
-    return lengths_.empty() && !prefix_ && (!segments_ || segments_.dim(0) == 1);
+    return lengths_.empty() && spans_.empty() && !prefix_ && (!segments_ || segments_.dim(0) == 1);
   }
   const Array& bias() const { return bias_; }
   /// u8 [B or 1, heads or 1, n_q, n_k] and u8 [B, n_k]; absent: nothing is blocked by them.
@@ -112,6 +112,11 @@ class ResolvedMask {
   std::int64_t window_, n_q_, n_k_;
   Array allow_, valid_, segments_, bias_;
   std::vector<std::int64_t> lengths_;
+  struct Span {
+    std::int64_t first, last;
+  };
+  void find_spans();
+  std::vector<Span> spans_;  // of each example's valid keys, where that leaves out much
   std::optional<std::vector<std::int64_t>> prefix_;
 };
 

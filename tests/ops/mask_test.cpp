@@ -89,6 +89,20 @@ TEST(Mask, WhatJoinsBlocksWhatEitherBlocks) {
   EXPECT_EQ(joined, 81 - 6 - 3 - 1);
 }
 
+// What lies outside the range of a row is not even looked at.
+TEST(Mask, MuchPaddingAtEitherEndIsOutsideTheRange) {
+  const Array valid = Array::of<std::uint8_t>({3, 6}, {0, 0, 1, 0, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0});
+  const ResolvedMask mask(Mask::causal() & Mask::valid_keys(valid), 3, 1, 6, 6, "test");
+  const auto range = [&](std::int64_t example, std::int64_t query) {
+    const ResolvedMask::Row row = mask.row(example, 0, query);
+    return std::pair(row.first, row.last);
+  };
+  EXPECT_EQ(range(0, 3), (std::pair<std::int64_t, std::int64_t>(2, 4)));
+  EXPECT_EQ(range(0, 1), (std::pair<std::int64_t, std::int64_t>(2, 2)));
+  EXPECT_EQ(range(1, 5), (std::pair<std::int64_t, std::int64_t>(0, 4)));
+  for (const std::int64_t query : {0, 5}) EXPECT_EQ(range(2, query).first, range(2, query).second);
+}
+
 TEST(Mask, ContradictionsNameBoth) {
   const auto text = [](const Mask& a, const Mask& b) {
     const std::string one = error_of([&] { a& b; });
@@ -184,6 +198,8 @@ TEST(Mask, KnowsWhetherExamplesDiffer) {
   EXPECT_TRUE(same(Mask::causal() & Mask::window(2) & segments({1, 1, 2})));
   EXPECT_FALSE(same(Mask::key_lengths({1, 2})));
   EXPECT_FALSE(same(Mask::prefix({1, 2})));
+  EXPECT_TRUE(same(Mask::valid_keys(Array::of<std::uint8_t>({2, 3}, {1, 0, 1, 1, 1, 1}))));
+  EXPECT_FALSE(same(Mask::valid_keys(Array::of<std::uint8_t>({2, 3}, {0, 0, 1, 1, 1, 1}))));
   EXPECT_FALSE(same(Mask::segments(ids({2, 3}, {1, 2, 2, 3, 3, 4}))));
 }
 
