@@ -1,5 +1,7 @@
 #include "framework/heads/knockout_runs.h"
 
+#include <numeric>
+
 #include <gtest/gtest.h>
 
 #include "framework/data/agreement.h"
@@ -47,6 +49,7 @@ void expect_same(const KnockoutRuns& a, const KnockoutRuns& b, const std::string
   ASSERT_EQ(a.answers.size(), b.answers.size()) << what;
   for (std::size_t i = 0; i < a.answers.size(); ++i) {
     EXPECT_EQ(a.answers[i].sequence_losses, b.answers[i].sequence_losses) << what << ", set " << i;
+    EXPECT_EQ(a.answers[i].sequence_right, b.answers[i].sequence_right) << what << ", set " << i;
     EXPECT_EQ(a.answers[i].readouts, b.answers[i].readouts) << what << ", set " << i;
     EXPECT_EQ(a.answers[i].sequence, b.answers[i].sequence) << what << ", set " << i;
   }
@@ -105,6 +108,16 @@ TEST(KnockoutRuns, SharedStagesGiveTheBitsOfWholePassesWithProbesPaddingAndPatch
     options.reuse = false;
     expect_same(shared, answers_without_each(*model, *task, 3, sets, options), task->name());
     EXPECT_NE(shared.answers[1].loss, shared.answers[0].loss) << task->name();
+    // The counts of sequences add up to the shares, of probes too.
+    const Answers& intact = shared.answers[0];
+    ASSERT_EQ(intact.sequence_right.size(), intact.readouts.size()) << task->name();
+    for (std::size_t r = 0; r < intact.readouts.size(); ++r) {
+      ASSERT_EQ(intact.sequence_right[r].size(), 12U) << task->name();
+      const auto sum = [](const auto& counts) { return std::accumulate(counts.begin(), counts.end(), 0); };
+      EXPECT_DOUBLE_EQ(sum(intact.sequence_right[r]) / static_cast<double>(sum(intact.sequence_scored[r])),
+                       intact.readouts[r])
+          << task->name() << ", answer " << r;
+    }
   }
 }
 
