@@ -1,5 +1,6 @@
 #include "models/decoder.h"
 
+#include "framework/ops/reduction.h"
 #include "framework/ops/shaping.h"
 
 namespace headlab {
@@ -46,12 +47,19 @@ Tensor Decoder::read_out(const Tensor& x) {
   return readout(x, needs().tied_readout ? embed->last_table().weight.tensor() : Tensor());
 }
 
+Tensor Decoder::pooled(const Tensor& x) const {
+  if (!needs().pooled) return x;
+  const Tensor middle = reshape(mean(x, {1}), {x.dim(0), 1, x.dim(2)});
+  const Tensor rest = slice(x, 1, 1, x.dim(1));
+  return concat({middle, rest}, 1);
+}
+
 Tensor Decoder::run(std::span<const Array> streams, const Array& valid, TextCache* cache) {
   const Mask mask = mask_of(valid);
   Tensor x = embed(streams, cache ? cache->length() : 0);  // [B, T, d_model]
   for (std::size_t i = 0; i < blocks.size(); ++i)
     x = blocks[i](x, mask, {}, cache ? &cache->layers[i] : nullptr);
-  return read_out(x);
+  return read_out(pooled(x));
 }
 
 Tensor Decoder::next_logits(const Batch& more, TextCache& cache) {
@@ -89,11 +97,12 @@ Staged::State Decoder::run_stage(std::int64_t stage, const Batch& batch, State s
   TransformerBlock& block = blocks[static_cast<std::size_t>(stage / 2)];
   const Tensor x = state.back();
   if (stage % 2 == 0) {
-    const std::int64_t from = stage + 2 == stages() ? first : 0;
+    const std::int64_t from = stage + 2 == stages() && !needs().pooled ? first : 0;
     const Tensor z = block.attend(x, mask_of(batch.valid), from);
     return {z, from > 0 ? slice(x, 1, from, x.dim(1)) : x};
   }
-  return {block.feed(block.after_attention(x, state.front()))};
+  const Tensor y = block.feed(block.after_attention(x, state.front()));
+  return {stage + 1 == stages() ? pooled(y) : y};
 }
 
 Tensor Decoder::logits(const Batch& batch) { return (*this)(batch.inputs, batch.valid); }

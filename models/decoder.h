@@ -16,7 +16,7 @@ class Decoder : public Model, public Staged {
   /// Causal ones without smeared keys or patches only.
   Tensor next_logits(const Batch& more, TextCache& cache) override;
   bool continues() const override {
-    return needs().causal && !needs().smeared_keys && needs().patch_width == 0;
+    return needs().causal && !needs().smeared_keys && !needs().pooled && needs().patch_width == 0;
   }
   /// With one read-out of as many classes as the last stream has tokens.
   std::optional<TokenMaps> token_maps() override;
@@ -36,6 +36,7 @@ class Decoder : public Model, public Staged {
 
  private:
   Mask mask_of(const Array& valid) const;
+  Tensor pooled(const Tensor& x) const;
   Tensor run(std::span<const Array> streams, const Array& valid, TextCache* cache);
 };
 

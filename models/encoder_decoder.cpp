@@ -9,6 +9,7 @@ const Needs& checked(const Needs& needs) {
         "the needs are those of a decoder");
   check(needs.streams.size() == 2, "EncoderDecoder", "needs two streams, source and target, not {}",
         needs.streams.size());
+  check(!needs.pooled, "EncoderDecoder", "pooling is for models of one stack");
   check(needs.layers >= 1, "EncoderDecoder", "layers {} must be at least 1", needs.layers);
   check_layer_heads(needs, 3 * needs.layers, "EncoderDecoder");
   check(!needs.tied_readout || needs.streams[1].vocabulary == needs.logits(), "EncoderDecoder",
@@ -78,7 +79,8 @@ Staged::State EncoderDecoder::begin(const Batch& batch) {
   return {source(std::span(batch.inputs.data(), 1))};
 }
 
-// All positions stay: scored ones begin with the first. In the encoder {contexts, x} and {x}; in the decoder {memory, contexts, y} and {memory, y}.
+// All positions stay: scored ones begin with the first. In the encoder {contexts, x} and {x}; in the decoder
+// {memory, contexts, y} and {memory, y}.
 Staged::State EncoderDecoder::run_stage(std::int64_t stage, const Batch& batch, State state, std::int64_t) {
   const std::int64_t encoding = 2 * needs().layers;
   const Tensor x = state.back();

@@ -36,6 +36,9 @@ struct Claim {
     std::int64_t layers = 0;
     std::int64_t head_size = 0;
     bool smeared_keys = false;
+    /// No heads at all: each position by itself, and the mean of them is read out. What a model can do that
+    /// does not look. Levels then mean nothing.
+    bool pooled = false;
   };
   std::string says;  ///< what is measured, for people
   Measure measure = Measure::accuracy;

@@ -46,6 +46,8 @@ struct Needs {
   /// Only with patches: a learned vector (normal with class_std) stands at position 0, before them.
   bool class_token = false;
   double class_std = 0;
+  /// The mean over all positions is what is read out at position 0.
+  bool pooled = false;
   std::vector<Readout> readouts;
   /// Positions of the decoder; of the source (0 without an encoder).
   std::int64_t context = 0;

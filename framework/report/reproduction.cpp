@@ -71,8 +71,8 @@ std::string reproduction_text(const Reproduction& result, const Terminal& termin
   for (const ClaimResult& claim : result.claims) {
     if (setting != nullptr && *setting != claim.claim.setting.name) table.rule();
     setting = &claim.claim.setting.name;
-    table.row({says(claim.claim), grouped(claim.heads), measured(claim), range_of(claim.claim),
-               fmt::format("{} of {}", claim.in_range, claim.values.size()),
+    table.row({says(claim.claim), claim.claim.setting.pooled ? "none" : grouped(claim.heads), measured(claim),
+               range_of(claim.claim), fmt::format("{} of {}", claim.in_range, claim.values.size()),
                claim.holds ? "holds" : "FAILS"});
   }
   table.note(

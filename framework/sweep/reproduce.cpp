@@ -179,6 +179,11 @@ RunConfig config_of(const Task& task, const Claim::Setting& setting, std::int64_
   if (setting.layers > 0) config.needs.layers = setting.layers;
   config.needs.head_size = setting.head_size;
   config.needs.smeared_keys = config.needs.smeared_keys || setting.smeared_keys;
+  if (setting.pooled) {
+    config.needs.pooled = true;
+    config.needs.head_size = config.needs.each_head();
+    config.needs.layer_heads.assign(static_cast<std::size_t>(config.needs.layers), 0);
+  }
   config.seed = seed;
   return config;
 }

@@ -185,7 +185,8 @@ class Kit {
       check(differs.empty(), "threads", "{} differs between 1 and {} threads", differs, count);
       loops = parallel_counters().parallel_loops;
     }
-    return loops > 0 ? fmt::format("1, 2, 3, 8: the same bits; {} loops were shared", loops)
+    return loops > 0 ? fmt::format("1, 2, 3, 8: the same bits; {} shared",
+                                   loops == 1 ? "1 loop was" : fmt::format("{} loops were", loops))
                      : "the same bits, but no loop was large enough to be shared: give larger inputs";
   }
 

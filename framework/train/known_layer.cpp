@@ -11,7 +11,7 @@ namespace headlab {
 std::vector<KnownLayer> built_in_layers() {
   using Inputs = std::span<const Tensor>;
   using Attention = MultiHeadAttention;
-  return {
+  std::vector<KnownLayer> layers{
       known_layer<Attention>(
           "attention", "multi-head self attention, causal, rotary",
           Attention::Options{.d_model = 12, .heads = 3, .rotary = Attention::Rotary{}}, {{{2, 5, 12}}},
@@ -34,6 +34,9 @@ std::vector<KnownLayer> built_in_layers() {
                              Embedding::Options{.vocabulary = 11, .d_model = 5}, {{{2, 3}, 11}},
                              [](Embedding& layer, Inputs x) { return layer(x[0].value()); }),
   };
+  layers[0].large = {{{512, 5, 12}}};
+  layers[1].large = {{{512, 3, 8}}, {{512, 5, 7}}, {{512, 5, 5}}};
+  return layers;
 }
 
 }  // namespace headlab

@@ -22,7 +22,7 @@ struct KnownLayer {
   std::string name, shows;
   std::vector<LayerInput> inputs;  ///< small: every number's gradient is compared with differences
   std::vector<LayerInput>
-      large;  ///< for threads, memory and time; where empty, leading axes 256 times longer
+      large;  ///< for threads, memory and time; where empty, leading axes 8192 times longer
   std::function<std::unique_ptr<Module>()> build;
   std::function<Tensor(Module&, std::span<const Tensor>)> call;
 };

@@ -8,7 +8,7 @@
 namespace headlab {
 
 namespace {
-constexpr std::int64_t large_factor = 256;
+constexpr std::int64_t large_factor = 8192;
 }  // namespace
 
 std::vector<Tensor> draw_layer_inputs(const std::vector<LayerInput>& inputs, DType dtype,

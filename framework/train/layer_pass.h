@@ -8,7 +8,7 @@ namespace headlab {
 
 /// Of normal numbers, with gradients; ids as i64.
 std::vector<Tensor> draw_layer_inputs(const std::vector<LayerInput>& inputs, DType dtype, std::uint64_t seed);
-/// KnownLayer::large, or the small ones with leading axes 256 times longer.
+/// KnownLayer::large, or the small ones with leading axes 8192 times longer.
 std::vector<LayerInput> large_layer_inputs(const KnownLayer& layer);
 
 /// In evaluation mode, first values shifted a little, so that none are all 0 or 1. Error: nothing was built.

@@ -84,6 +84,7 @@ void fields(V& v, auto& x, const Needs*) {
   v.unless("patch_width", x.patch_width, std::int64_t{0});
   v.unless("class_token", x.class_token, false);
   v.unless("class_std", x.class_std, 0.0);
+  v.unless("pooled", x.pooled, false);
   v.unless("smeared_keys", x.smeared_keys, false);
 }
 template <class V>

@@ -35,6 +35,9 @@ TEST(Recall, QuestionsAskForWhatFollowedTheKey) {
     }
     const auto pairs = static_cast<std::int64_t>(value_at.size());
     EXPECT_TRUE(pairs >= 4 && pairs <= 8);
+    std::set<std::int64_t> values;
+    for (const auto& entry : value_at) values.insert(at(batch.inputs[0], b, entry.second));
+    EXPECT_EQ(std::ssize(values), pairs);
     guessed += static_cast<double>(24 - 2 * pairs) / static_cast<double>(pairs);
     int least = 99, most = 0;  // whole permutations: every key as often as any other, up to one
     for (const auto& entry : value_at) {

@@ -3,6 +3,7 @@
 
 #include "framework/nn/module.h"
 #include "framework/train/evaluation.h"
+#include "framework/train/staged.h"
 #include "models/build.h"
 #include "tests/data/support.h"
 #include "tests/support/goldens.h"
@@ -42,6 +43,38 @@ TEST(Decoder, ReadsPatchesBehindAClassToken) {
     EXPECT_EQ(model->logits(other).value().at(17 * 4), logits.at(17 * 4));
   }
   EXPECT_FALSE(model->continues());
+}
+
+TEST(Decoder, PooledPatchesAreAMeanWithoutPlaces) {
+  const GlyphsTask task;
+  Needs needs = task.needs();
+  needs.pooled = true;
+  needs.positions = Needs::Positions::none;
+  needs.head_size = 64;
+  needs.layer_heads = {0, 0};
+  const auto model = build_model(needs);
+  initialise(*model, 1);
+  const Batch batch = task.batch(0, 0, 3);
+  Batch other = batch;
+  other.inputs[0] = batch.inputs[0].copy();
+  float* pixels = other.inputs[0].data<float>();
+  std::swap_ranges(pixels, pixels + 16, pixels + 5 * 16);  // patches 0 and 5 change places
+  const Array first = model->logits(batch).value();
+  const Array second = model->logits(other).value();
+  EXPECT_EQ(first.shape(), Shape({3, 17, 4}));
+  for (std::int64_t c = 0; c < 4; ++c) EXPECT_NEAR(first.at(c), second.at(c), 1e-5);
+  EXPECT_NE(first.at(1 * 4), second.at(1 * 4));  // others are read by themselves
+  pixels[0] += 1;
+  EXPECT_NE(model->logits(other).value().at(0), second.at(0));
+  EXPECT_FALSE(model->continues());
+
+  // In stages the same, first position or not.
+  auto& staged = dynamic_cast<Staged&>(*model);
+  Staged::State state = staged.begin(batch);
+  for (std::int64_t stage = 0; stage < staged.stages(); ++stage) {
+    state = staged.run_stage(stage, batch, std::move(state), 3);
+  }
+  EXPECT_TRUE(same_bits(staged.read_out(state.back()).value(), first));
 }
 
 TEST(Decoder, PaddingIsNoKey) {

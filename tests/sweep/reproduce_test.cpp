@@ -102,6 +102,10 @@ TEST(Reproduce, TheSettingChangesTheTasksOwnTraining) {
   EXPECT_EQ(other.needs.layers, 2);
   EXPECT_EQ(other.needs.head_size, 5);
   EXPECT_TRUE(other.needs.smeared_keys);
+  const RunConfig pooled = config_of(task, {.name = "y", .layers = 2, .pooled = true}, 3, 7);
+  EXPECT_TRUE(pooled.needs.pooled);
+  EXPECT_EQ(pooled.needs.layer_heads, (std::vector<std::int64_t>{0, 0}));
+  EXPECT_EQ(pooled.needs.head_size, own.needs.each_head());
 }
 
 TEST(Reproduce, RefusesWhatCannotBeTested) {

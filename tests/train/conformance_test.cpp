@@ -75,6 +75,10 @@ TEST(Conformance, HeadlabsOwnLayersPassAndShareTheirLoops) {
   for (const KnownLayer& layer : built_in_layers()) {
     const Conformance own = check_conformance(layer);
     EXPECT_EQ(failures(own), "") << layer.name;
+    const auto threads = std::find_if(own.checks.begin(), own.checks.end(),
+                                      [](const ConformanceCheck& check) { return check.name == "threads"; });
+    ASSERT_NE(threads, own.checks.end());
+    EXPECT_EQ(threads->detail.find("no loop"), std::string::npos) << layer.name << ": " << threads->detail;
     EXPECT_GE(own.cost.flops, 0) << layer.name;
   }
 }

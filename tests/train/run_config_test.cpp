@@ -59,8 +59,11 @@ TEST(RunConfig, EveryFieldIsRead) {
 TEST(RunConfig, FieldsThatCameLaterAreWrittenOnlyWhereTheySaySomething) {
   const nlohmann::json plain = to_json(some_config());
   EXPECT_FALSE(plain["needs"].contains("patch_width"));
-  const std::vector<std::pair<const char*, nlohmann::json>> later{
-      {"patch_width", 16}, {"class_token", true}, {"class_std", 0.25}, {"smeared_keys", true}};
+  const std::vector<std::pair<const char*, nlohmann::json>> later{{"patch_width", 16},
+                                                                  {"class_token", true},
+                                                                  {"class_std", 0.25},
+                                                                  {"pooled", true},
+                                                                  {"smeared_keys", true}};
   for (const auto& [name, value] : later) {
     nlohmann::json json = plain;
     json["needs"][name] = value;
