@@ -206,10 +206,25 @@ std::string over_seeds(const std::vector<SeedRoles>& seeds) {
     table.note(fmt::format(
         "{}", fmt::join(lines.begin() + static_cast<std::ptrdiff_t>(i),
                         lines.begin() + static_cast<std::ptrdiff_t>(std::min(i + 4, lines.size())), "; ")));
-  return fmt::format("\n{}", table.str(output_terminal()));
+  return fmt::format("\n{}\n{}\n", table.str(output_terminal()), seeds_verdict(seeds));
 }
 
 }  // namespace
+
+std::string seeds_verdict(const std::vector<SeedRoles>& seeds) {
+  const auto roles = seeds_with(seeds);
+  const auto everywhere = std::count_if(roles.begin(), roles.end(),
+                                        [&](const auto& entry) { return entry.second == std::ssize(seeds); });
+  if (roles.empty()) return fmt::format("In none of {} seeds has a head a role.", seeds.size());
+  if (everywhere < std::ssize(roles)) {
+    return fmt::format("Of {} roles, {} {} in every one of {} seeds, the others in some.", roles.size(),
+                       everywhere, everywhere == 1 ? "grows" : "grow", seeds.size());
+  }
+  if (everywhere == 1) {
+    return fmt::format("The one role there is grows in every one of {} seeds.", seeds.size());
+  }
+  return fmt::format("All {} roles grow in every one of {} seeds.", everywhere, seeds.size());
+}
 
 SeedRoles seed_roles(std::uint64_t seed, const HeadAnalysis& heads, const RoleAnalysis& roles) {
   SeedRoles s;

@@ -27,6 +27,9 @@ SeedRoles seed_roles(std::uint64_t seed, const HeadAnalysis& heads, const RoleAn
 std::string roles_text(const HeadAnalysis& heads, const RoleAnalysis& roles,
                        const std::vector<SeedRoles>& seeds);
 
+/// Of two seeds or more, in a sentence: how many roles all of them have.
+std::string seeds_verdict(const std::vector<SeedRoles>& seeds);
+
 /// Of one head.
 nlohmann::json roles_json(const HeadRoles& head);
 /// Of the model: layers, compositions, in-context score, what is absent and why.
