@@ -25,8 +25,8 @@ class Staged {
   virtual std::int64_t stage_of(const HeadLayer& layer) = 0;
   virtual State begin(const Batch& batch) = 0;
   /// Only positions from `first` on will be read out: what nothing of that depends on may be left out of the
-  /// state, from the stages of the last layer on. The stream is then [B, T − first, width]; all stages get the
-  /// same `first`.
+  /// state, from the stages of the last layer on. The stream is then [B, T − first, width]; all stages get
+  /// the same `first`.
   virtual State run_stage(std::int64_t stage, const Batch& batch, State state, std::int64_t first) = 0;
   /// [B, T, width] → logits [B, T, logits]; each row depends on its own numbers alone.
   virtual Tensor read_out(const Tensor& x) = 0;
