@@ -10,14 +10,13 @@ class ReverseTask final : public TranscriptionTask {
  public:
   std::string name() const override { return "reverse"; }
   std::string shows() const override { return "cross attention as alignment: an anti-diagonal, no offset"; }
-  std::vector<HeadTarget> head_targets() const override;
   /// Of h = 8 only the range over seeds is known, 0.995 to 1: its middle.
-  std::vector<Claim> claims() const override;
   std::vector<Rung> ladder() const override;
   /// One symbol of a sequence: 1 / the mean length.
   std::optional<double> best_fixed_offset() const override { return 1.0 / 11; }
 
  protected:
+  Least least() const override;
   std::int64_t source_begin(std::int64_t length) const override;
   std::int64_t source_symbol(std::int64_t position, std::int64_t length) const override;
 };

@@ -21,6 +21,44 @@ Needs TranscriptionTask::needs() const {
 
 Recipe TranscriptionTask::recipe() const { return algorithm_recipe(32, 150); }
 
+std::vector<HeadTarget> TranscriptionTask::head_targets() const {
+  return {{"alignment", AttentionSite::cross, 0, HeadTarget::Kind::key}};
+}
+
+std::vector<Claim> TranscriptionTask::claims() const {
+  const Least at = least();
+  return {{.says = "whole sequences", .heads = {1, 4, 8}, .lower = .97},
+          {.says = "whole sequences", .heads = {16}, .lower = at.whole_of_sixteen},
+          {.says = "alignment, mean over heads",
+           .measure = Measure::mean_relation,
+           .heads = {1},
+           .lower = at.aligned_of_one},
+          {.says = "alignment, mean over heads",
+           .measure = Measure::mean_relation,
+           .heads = {4},
+           .lower = at.aligned_of_four},
+          {.says = "alignment, mean over heads",
+           .measure = Measure::mean_relation,
+           .heads = {8},
+           .lower = .70,
+           .upper = .95},
+          {.says = "alignment, mean over heads",
+           .measure = Measure::mean_relation,
+           .heads = {16},
+           .lower = .50,
+           .upper = .75},
+          {.says = "symbols lost without cross attention",
+           .measure = Measure::accuracy_lost,
+           .heads = {1, 4, 8, 16},
+           .lower = .80,
+           .answer = 0},
+          {.says = "symbols lost without any one head",
+           .measure = Measure::worst_head,
+           .heads = {4, 8, 16},
+           .upper = .15,
+           .answer = 0}};
+}
+
 void TranscriptionTask::write(Batch& batch, std::int64_t row, Random& random) const {
   const std::int64_t length = shortest + random.below(longest - shortest + 1);
   std::int64_t* source = example_of(batch.inputs[0], row);

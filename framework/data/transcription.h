@@ -21,8 +21,16 @@ class TranscriptionTask : public Task {
   double chance() const final { return 0; }
   std::vector<std::int64_t> delimiters() const final { return {start, end}; }
   std::optional<std::int64_t> start_token() const final { return start; }
+  std::vector<HeadTarget> head_targets() const final;
+  std::vector<Claim> claims() const final;
 
  protected:
+  /// The claims that differ: least share of whole sequences with sixteen heads, least mass on the alignment
+  /// with one head and with four.
+  struct Least {
+    double whole_of_sixteen, aligned_of_one, aligned_of_four;
+  };
+  virtual Least least() const = 0;
   /// The slot in which a source of `length` symbols begins; slots before it and after its end mark are
   /// padding.
   virtual std::int64_t source_begin(std::int64_t length) const = 0;
